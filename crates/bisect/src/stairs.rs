@@ -302,9 +302,9 @@ mod tests {
         panic!("no end");
     }
 
-    /// Of 50 histories with one step, all searched with the layout of [`PLAIN`] in the model: the searches that
-    /// name a place, those that name the right one and nothing else, the sum of what they state, builds and
-    /// runs of one.
+    /// Of 50 histories with one step, all searched with the layout of [`PLAIN`] in the model: the searches
+    /// that name a place, those that name the right one and nothing else, the sum of what they state, builds
+    /// and runs of one.
     fn line(step: f64, layout: f64, weights: &[f64]) -> (f64, f64, f64, f64, f64) {
         let (mut named, mut right, mut stated, mut builds, mut all) = (0.0, 0.0, 0.0, 0, 0);
         for seed in 1..=50 {

@@ -22,7 +22,8 @@ const DOUBTFUL: f64 = 0.05;
 /// Runs of one point at most: then its layout decides, and more runs say nothing.
 const RUNS: usize = 3;
 
-/// Points of a range that are measured at most, its ends included: a search that needs more is one that layout has lost.
+/// Points of a range that are measured at most, its ends included: a search that needs more is one that
+/// layout has lost.
 const BUILDS: usize = 25;
 
 /// Points that are measured in a run beside both ends.

@@ -11,6 +11,7 @@ mod range;
 mod search;
 mod shown;
 mod shown_by_time;
+mod told;
 
 use crate::arguments::bisect::BisectArguments;
 use crate::arguments::conditions::Servers;

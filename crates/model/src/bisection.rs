@@ -92,8 +92,8 @@ pub enum BisectedBy {
 /// Blocks of a culprit where nothing else is asked for: those of a quick comparison, some two minutes.
 pub const CULPRIT_BLOCKS: u32 = 14;
 
-/// Fewer blocks of a culprit say too little: Student's t of four blocks or fewer is far from that of many, and
-/// one odd restart is a large part of them.
+/// Fewer blocks of a culprit say too little: Student's t of four blocks or fewer is far from that of many,
+/// and one odd restart is a large part of them.
 pub const FEWEST_CULPRIT_BLOCKS: u32 = 6;
 
 fn default_blocks() -> u32 {
@@ -250,7 +250,10 @@ impl Bisection {
 
     /// Whether a run of this name was told, though perhaps never begun.
     pub fn names(&self, run: &str) -> bool {
-        let of_outcome = |outcome: &Outcome| matches!(outcome, Outcome::Counted { run: own, .. } | Outcome::Timed { run: own } if own == run);
+        let of_outcome = |outcome: &Outcome| {
+            matches!(outcome, Outcome::Counted { run: own, .. } |
+        Outcome::Timed { run: own } if own == run)
+        };
         self.happened.iter().any(|happened| match happened {
             Happened::Together(together) => together.run == run,
             Happened::Timing { run: own, .. } => own == run,
@@ -306,8 +309,8 @@ impl Bisection {
         self.looks().filter(|look| look.point == point).last()
     }
 
-    /// The look with the counts of a point: its own, or that at a point with the same server. What a search by
-    /// time found later does not take its counts away.
+    /// The look with the counts of a point: its own, or that at a point with the same server. What a search
+    /// by time found later does not take its counts away.
     pub fn counted(&self, point: usize) -> Option<&Look> {
         let is_counted = |look: &&Look| matches!(look.outcome, Outcome::Counted { .. });
         let own = self.looks().filter(|look| look.point == point);

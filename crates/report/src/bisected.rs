@@ -125,8 +125,8 @@ pub struct Culprit {
     /// Its 95 % interval, with what the layout of code does; absent for instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95: Option<(f64, f64)>,
-    /// How sure it is that the step is here, if all points are as likely; absent for instructions, which leave
-    /// no doubt.
+    /// How sure it is that the step is here, if all points are as likely; absent for instructions, which
+    /// leave no doubt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
     /// Instructions of an operation before and after; absent if they were not counted.
@@ -401,8 +401,8 @@ pub(crate) fn beside(culprit: &Culprit) -> Vec<String> {
     known.chain(in_time).chain(without).collect()
 }
 
-/// What the reader must know beside the culprits.
-pub(crate) fn left_out(bisected: &Bisected) -> Vec<String> {
+/// What the end of a search means.
+fn of_end(bisected: &Bisected) -> Vec<String> {
     let mut texts = Vec::new();
     let min = share(bisected.min);
     match bisected.end {
@@ -429,6 +429,42 @@ pub(crate) fn left_out(bisected: &Bisected) -> Vec<String> {
         )),
         _ => {}
     }
+    texts
+}
+
+/// What a search by time leaves open.
+fn of_time(bisected: &Bisected) -> Vec<String> {
+    let mut texts = Vec::new();
+    if bisected.by == By::Instructions {
+        return texts;
+    }
+    if bisected.end == "nothing-differs" && bisected.by == By::Cpu {
+        texts.push(
+            "what waits is not in CPU: `--metric throughput` searches what only throughput shows"
+                .to_owned(),
+        );
+    }
+    for culprit in &bisected.culprits {
+        let is_begun = culprit
+            .in_time
+            .as_ref()
+            .is_some_and(|it| it.says != TimeSays::Unfinished);
+        if let (false, Some(suspect)) = (is_begun, culprit.one_of.last()) {
+            texts.push(format!(
+                "{} is not convicted yet: fresh blocks next to its parent are missing; `deltabench resume {}`
+                \
+                 measures them",
+                suspect.point.name, bisected.name
+            ));
+        }
+    }
+    texts
+}
+
+/// What the reader must know beside the culprits.
+pub(crate) fn left_out(bisected: &Bisected) -> Vec<String> {
+    let min = share(bisected.min);
+    let mut texts = of_end(bisected);
     for open in &bisected.open {
         texts.push(format!(
             "not searched to the end: {} between {} and {}, {}{}",
@@ -452,25 +488,7 @@ pub(crate) fn left_out(bisected: &Bisected) -> Vec<String> {
         ));
     }
     let by_count = bisected.by == By::Instructions;
-    if !by_count && bisected.end == "nothing-differs" && bisected.by == By::Cpu {
-        texts.push(
-            "what waits is not in CPU: `--metric throughput` searches what only throughput shows"
-                .to_owned(),
-        );
-    }
-    for culprit in &bisected.culprits {
-        let is_begun = culprit
-            .in_time
-            .as_ref()
-            .is_some_and(|it| it.says != TimeSays::Unfinished);
-        if let (false, false, Some(suspect)) = (by_count, is_begun, culprit.one_of.last()) {
-            texts.push(format!(
-                "{} is not convicted yet: fresh blocks next to its parent are missing; `deltabench resume {}` \
-                 measures them",
-                suspect.point.name, bisected.name
-            ));
-        }
-    }
+    texts.extend(of_time(bisected));
     let untimed = bisected.culprits.iter().find(|one| one.in_time.is_none());
     if let Some((culprit, suspect)) = untimed
         .filter(|_| by_count)

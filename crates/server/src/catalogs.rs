@@ -18,8 +18,8 @@ const CATALOG: &str = "postgres.bki";
 /// A checksum of the files from which initdb makes a cluster, 16 hexadecimal digits. Two builds can have the
 /// same program and other catalogs: a function's volatility is in none of the programs.
 ///
-/// They are looked for where `postgres.bki` is, below `share` next to `bin`. Where that is elsewhere (packages of
-/// a distribution), the program alone tells versions apart.
+/// They are looked for where `postgres.bki` is, below `share` next to `bin`. Where that is elsewhere
+/// (packages of a distribution), the program alone tells versions apart.
 ///
 /// Errors: a file that cannot be read.
 pub(crate) fn checksum(installation: &Installation) -> Result<String, Problem> {

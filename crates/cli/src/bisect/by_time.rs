@@ -89,8 +89,8 @@ impl Search<'_> {
         )
     }
 
-    /// Ends the last look in time, if the command before was stopped during it. One that failed, or whose point
-    /// was left out since, is made again if the search still wants it.
+    /// Ends the last look in time, if the command before was stopped during it. One that failed, or whose
+    /// point was left out since, is made again if the search still wants it.
     fn finish_begun(&mut self) -> Result<SessionEnd, Failure> {
         let Some(begun) = self.bisection.together().last().cloned() else {
             return Ok(SessionEnd::Finished);

@@ -1,7 +1,7 @@
 //! What the looks in time say together, for the search by time.
 
 use super::in_time::unfit;
-use super::learnt::looked_at_again;
+use super::learnt::{LEAST_BY_TIME, looked_at_again};
 use crate::failure::Failure;
 use crate::store::store_problem;
 use deltabench_bisect::{Climbed, Stairs, Timed, TimedRun};
@@ -11,21 +11,16 @@ use deltabench_model::bisection::{Asked, BisectedBy, Bisection, Outcome, Togethe
 use deltabench_model::units::{count, to_f64};
 use deltabench_store::{RunState, Store};
 
-/// Standard deviation of what the layout of a build does to CPU per operation.
-/// Source: builds of one source with their objects in another order, `bisect.md` and docs/measuring.md; 1 % is
-/// the most that was seen.
+/// Standard deviation of what the layout of a build does to CPU per operation. Source: builds of one source
+/// with their objects in another order, docs/measuring.md; 1 % is the most that was seen.
 const LAYOUT: f64 = 0.003;
 
-/// Standard deviation of the difference of two servers that a run of its own makes: its load, its place in
-/// memory.
-/// Source: runs of equal trees in docs/measuring.md.
+/// Standard deviation of what one run adds to the difference of two servers: their load, their place in
+/// memory. Source: runs of equal trees in docs/measuring.md.
 const OF_A_RUN: f64 = 0.002;
 
 /// The smallest scatter of a pair of blocks that is believed, and that of runs that do not say theirs.
 const PAIR: (f64, f64) = (0.001, 0.004_4);
-
-/// The smallest step that is searched by time, as a share: the layout of code does as much.
-pub const LEAST_BY_TIME: f64 = 0.01;
 
 /// Why a run has no values where CPU is asked for.
 pub const NO_CPU: &str = "the CPU of an operation is not known here";

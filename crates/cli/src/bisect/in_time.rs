@@ -8,8 +8,8 @@ use deltabench_model::finding::Severity;
 use deltabench_report::{By, InTime, TimeChange, Timed};
 use deltabench_store::{RunState, Store};
 
-/// What a run says of a culprit next to its parent; nothing if it was not begun. `change` is the culprit's, by
-/// what points are compared by.
+/// What a run says of a culprit next to its parent; nothing if it was not begun. `change` is the culprit's,
+/// by what points are compared by.
 pub fn in_time(
     run: &str,
     (change, by): (f64, By),

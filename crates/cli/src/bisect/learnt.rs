@@ -1,6 +1,5 @@
 //! What the looks of a bisection say together, whatever command took them.
 
-use super::evidence::LEAST_BY_TIME;
 use crate::failure::Failure;
 use crate::store::store_problem;
 use deltabench_bisect::{Known, Wish};
@@ -21,6 +20,9 @@ pub const FAILURES: usize = 12;
 
 /// The smallest step that is searched is at least this many times what starts of one server differ by.
 const SPANS: f64 = 3.0;
+
+/// The smallest step that is searched by time, as a share: the layout of code does as much.
+pub const LEAST_BY_TIME: f64 = 0.01;
 
 /// Counts are what changed if they are at least this share of the change of CPU, both as natural logarithms.
 const SHARE_OF_COUNTS: f64 = 1.0 / 3.0;

@@ -144,7 +144,7 @@ fn loads_extensions(typed: &[String], run: Option<&Plan>) -> bool {
     })
 }
 
-/// An end that cannot be built is no bad request, nor is a machine that fails.
+/// An end that cannot be built is no bad request. A machine that fails is none either.
 fn of_end(failure: Failure) -> Failure {
     match failure {
         Failure::Refused(problem) if did_not_compile(&problem) || is_of_machine(&problem) => {
@@ -289,8 +289,8 @@ fn count_of(first: &Point, last: &Point, arguments: &BisectArguments) -> Count {
     }
 }
 
-/// The range between the sides of a run, the plan that counts the cell in question, and the least that CPU per
-/// operation changed there.
+/// The range between the sides of a run, the plan that counts the cell in question, and the least that CPU
+/// per operation changed there.
 fn of_run(
     arguments: &BisectArguments,
     config: &Config,

@@ -124,7 +124,8 @@ impl<'a> Search<'a> {
         }
         if is_by_time(&self.bisection, &self.asked, &self.places) {
             say(&format!(
-                "instructions per operation differ by {}, which is not what changed: the search goes on by CPU \
+                "instructions per operation differ by {}, which is not what changed: the search goes on by CPU
+                \
                  per operation",
                 percent(self.bisection.ratio(self.last()).unwrap_or(1.0))
             ));

@@ -2,14 +2,11 @@
 
 use super::evidence::Evidence;
 use super::search::Ended;
-use super::shown::{Said, Told};
+use super::told::{Said, Told, interval};
 use crate::failure::Failure;
 use deltabench_bisect::{Answer, Climbed, Contrast, Step, TimedStep};
 use deltabench_model::bisection::{Asked, Outcome};
 use deltabench_report::{BisectedLook, Culprit, LikelyInterval, OpenInterval, Quiet};
-
-/// Half a 95 % interval, in standard errors.
-const HALF_WIDTH: f64 = 1.96;
 
 impl Told<'_> {
     /// What looks in time say.
@@ -109,12 +106,6 @@ impl Told<'_> {
         }));
         looks
     }
-}
-
-/// The 95 % interval of a change as shares, from its natural logarithm and standard error.
-pub fn interval((size, error): (f64, f64)) -> (f64, f64) {
-    let end = |sign: f64| (size + sign * HALF_WIDTH * error).exp_m1();
-    (end(-1.0), end(1.0))
 }
 
 fn ended(climbed: &Climbed) -> Ended {

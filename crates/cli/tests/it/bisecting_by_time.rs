@@ -1,5 +1,5 @@
-//! `deltabench bisect --metric cpu` over real servers: a large step, a point with the server of another one, a
-//! search that is killed.
+//! `deltabench bisect --metric cpu` over real servers: a large step, a point with the server of another one,
+//! a search that is killed.
 
 use crate::bisecting::{answer, prebuilt};
 use crate::counting::untested;

@@ -124,8 +124,8 @@ impl InTime {
         cost(self.by_throughput, self.cpu, self.throughput)
     }
 
-    /// The figures and what they say, a sentence each; `again` if the search itself was by time, so that these
-    /// are fresh blocks of what it found.
+    /// The figures and what they say, a sentence each; `again` if the search itself was by time, so that
+    /// these are fresh blocks of what it found.
     pub fn texts(&self, again: bool) -> Vec<String> {
         let named = [
             ("CPU per operation", self.cpu),

@@ -1,5 +1,5 @@
-//! Points across, cost up: what was measured, and where it changed. What was measured in time has a bar for its
-//! interval.
+//! Points across, cost up: what was measured, and where it changed. What was measured in time has a bar for
+//! its interval.
 //!
 //! Shapes say what colours say: a filled dot is measured, a hollow one has the server of another point, a
 //! cross could not be measured, a diamond is a culprit. What was not searched is dashed.
