@@ -3,6 +3,7 @@
 use crate::error::WireError;
 use crate::request::{TooLarge, message, zero_ended};
 use crate::session::{Message, Session};
+use crate::values::{bind, execute_and_sync, parse};
 use deltabench_model::endpoint::{Endpoint, Login};
 use std::time::Duration;
 
@@ -188,44 +189,15 @@ fn unexpected(message: &Message) -> WireError {
 }
 
 /// Parse, Bind, Execute and Sync of an unnamed statement with values as text.
-///
-/// Source: PostgreSQL manual, "Message Formats".
 fn parse_bind_execute(
     sql: &str,
     types: &[u32],
     values: &[Option<String>],
-) -> Result<Vec<u8>, WireError> {
-    let counted = |count: usize| u16::try_from(count).map_err(|_| TooLarge::Placeholders);
-    let (types_count, values_count) = (counted(types.len())?, counted(values.len())?);
+) -> Result<Vec<u8>, TooLarge> {
     let mut out = Vec::with_capacity(sql.len() + 64);
-    message(&mut out, b'P', |out| {
-        zero_ended(out, b"");
-        zero_ended(out, sql.as_bytes());
-        out.extend_from_slice(&types_count.to_be_bytes());
-        for oid in types {
-            out.extend_from_slice(&oid.to_be_bytes());
-        }
-    })?;
-    message(&mut out, b'B', |out| {
-        // The unnamed portal of the unnamed statement; all values as text.
-        out.extend_from_slice(&[0, 0, 0, 0]);
-        out.extend_from_slice(&values_count.to_be_bytes());
-        for value in values {
-            // What is longer than a message can be is caught by the message's own length.
-            let length = value
-                .as_ref()
-                .map_or(-1, |value| i32::try_from(value.len()).unwrap_or(i32::MAX));
-            out.extend_from_slice(&length.to_be_bytes());
-            out.extend_from_slice(value.as_deref().unwrap_or_default().as_bytes());
-        }
-        // All results as text.
-        out.extend_from_slice(&[0, 0]);
-    })?;
-    // No row limit.
-    message(&mut out, b'E', |out| {
-        out.extend_from_slice(&[0, 0, 0, 0, 0]);
-    })?;
-    message(&mut out, b'S', |_| {})?;
+    parse(&mut out, b"", sql, types)?;
+    bind(&mut out, b"", values)?;
+    execute_and_sync(&mut out)?;
     Ok(out)
 }
 

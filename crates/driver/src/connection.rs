@@ -20,6 +20,17 @@ use std::time::Duration;
 /// As much can be sent without receiving meanwhile: it fits into what the kernel keeps for a socket.
 const SENT_AT_ONCE: usize = 32 * 1024;
 
+/// What answers a request that is sent as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Of a simple query.
+    Query,
+    /// Of Bind, Execute and Sync.
+    Execution,
+    /// The same with a Parse before.
+    Parsed,
+}
+
 /// A connection with all statements prepared.
 #[derive(Debug)]
 pub struct Connection {
@@ -82,6 +93,25 @@ impl Connection {
             key,
             local: endpoint.is_local(),
         })
+    }
+
+    /// A connection that sends what it is given, and has no operations of its own.
+    pub fn plain(session: Session, endpoint: &Endpoint) -> Self {
+        let (wire, inbox, key) = session.into_parts();
+        Self {
+            wire,
+            inbox,
+            scanner: Scanner::new(),
+            part: Part::Steps(Steps {
+                requests: Requests::new(Vec::new()),
+                drawn: 0..0,
+                next: 0,
+                client: 0,
+            }),
+            rollback: Vec::new(),
+            key,
+            local: endpoint.is_local(),
+        }
     }
 
     /// The server's end.
@@ -256,14 +286,35 @@ impl Connection {
     pub fn ask(&mut self, sql: &str) -> Result<(), WireError> {
         let mut request = Vec::new();
         message(&mut request, b'Q', |out| zero_ended(out, sql.as_bytes()))?;
-        self.scanner.expect_query();
-        let answered = send_all(&mut self.wire, &request).and_then(|()| self.answer());
-        answered.map_err(|loss| WireError::protocol(format!("asking `{sql}`: {loss:?}")))?;
+        let error = self
+            .round_trip(&request, Expected::Query)
+            .map_err(|loss| WireError::protocol(format!("asking `{sql}`: {loss:?}")))?;
         self.scanner.take_rows();
-        match self.scanner.take_error() {
+        match error {
             Some(error) => Err(WireError::Server(*error)),
             None => Ok(()),
         }
+    }
+
+    /// Sends a finished request and waits for the end of its answer; its rows are counted
+    /// ([`take_rows`](Self::take_rows)).
+    ///
+    /// Shape:  the server's error, after which the connection can be used again.
+    /// Errors: the connection is lost.
+    #[inline]
+    pub fn round_trip(
+        &mut self,
+        request: &[u8],
+        expected: Expected,
+    ) -> Result<Option<Box<ServerError>>, Loss> {
+        match expected {
+            Expected::Query => self.scanner.expect_query(),
+            Expected::Execution => self.scanner.expect_execution(),
+            Expected::Parsed => self.scanner.expect_described(1, 1),
+        }
+        send_all(&mut self.wire, request)?;
+        self.answer()?;
+        Ok(self.scanner.take_error())
     }
 
     /// Waits until the server is ready again; returns how often it had to.

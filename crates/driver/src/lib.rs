@@ -4,7 +4,8 @@
 //! operations on one of them and returns what they cost; the connections to the others stay open and idle
 //! meanwhile, so that a caller can alternate between servers every few milliseconds. A [`Client`] is the
 //! slow, convenient way over the same wire, for set-up work. The steps of the Insert Benchmark, whose
-//! clients have several connections and wait for each other, have a loop of their own in [`insert`].
+//! clients have several connections and wait for each other, have a loop of their own in [`insert`]. A
+//! statement of a user's with its values is executed by [`tuples`].
 //!
 //! What it refuses to do: pipelining that the workload does not ask for, building result rows on the measured
 //! path that nobody wants, and asking the clock more than once for an operation that does not rest. The
@@ -31,6 +32,8 @@ mod session;
 mod slice;
 mod sys;
 mod tls;
+pub mod tuples;
+mod values;
 mod watchdog;
 mod wire;
 

@@ -12,6 +12,7 @@ mod real;
 mod slices;
 mod start_up;
 mod troubles;
+mod tuples;
 
 use deltabench_driver::{Lane, LaneSpec, SliceOutcome, SliceRequest};
 use deltabench_model::slice::ScriptTally;

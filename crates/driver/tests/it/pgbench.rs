@@ -9,7 +9,7 @@ use deltabench_workload::executable::Executable;
 use deltabench_workload::pgbench::builtin;
 
 /// One for each tree, the oldest version among them, or for each target.
-fn clusters(settings: &[&str]) -> Vec<Cluster> {
+pub fn clusters(settings: &[&str]) -> Vec<Cluster> {
     match std::env::var_os("DELTABENCH_TEST_TREES") {
         Some(trees) => std::env::split_paths(&trees)
             .map(|tree| Cluster::start(&tree.join("bin"), "", settings))

@@ -1,0 +1,159 @@
+//! One statement with its sets of values on one connection: what is measured only sends.
+//!
+//! Each set of values is a finished message, made when the connection opens.
+
+use crate::connection::{Connection, Expected};
+use crate::error::WireError;
+use crate::request::{TooLarge, message, statement_name, zero_ended};
+use crate::scan::Loss;
+use crate::session::Session;
+use crate::slice::Clock;
+use crate::values::{bind, execute_and_sync, parse};
+use deltabench_model::endpoint::{Endpoint, Login};
+use std::time::Duration;
+
+/// How a statement is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// One message with the whole text.
+    Simple,
+    /// Parse, Bind and Execute each time, of an unnamed statement.
+    Extended,
+    /// Bind and Execute of a statement that was prepared when the connection opened.
+    Prepared,
+}
+
+/// A text with the values of `$1`, `$2` and so on; an absent one is NULL.
+#[derive(Debug, Clone, Copy)]
+pub struct TupleText<'a> {
+    pub sql: &'a str,
+    pub values: &'a [Option<String>],
+}
+
+/// What is executed on a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct TuplesSpec<'a> {
+    /// What comes first, such as settings of the session: one statement each.
+    pub before: &'a [String],
+    pub way: Way,
+    pub tuples: &'a [TupleText<'a>],
+    /// Limit for connecting and preparing.
+    pub limit: Duration,
+}
+
+/// What an execution came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Executed {
+    /// From before the first byte is sent to the end of the answer.
+    pub duration_ns: u64,
+    pub rows: u64,
+}
+
+/// A connection with a finished message for each tuple.
+#[derive(Debug)]
+pub struct Tuples {
+    connection: Connection,
+    requests: Vec<Vec<u8>>,
+    expected: Expected,
+    clock: Clock,
+}
+
+impl Tuples {
+    /// Connects, and prepares what is sent as prepared: each text once.
+    ///
+    /// Errors: those of the connection; the server's, of `before` and of Parse; a message that is too large.
+    pub fn open(
+        endpoint: &Endpoint,
+        login: &Login,
+        spec: &TuplesSpec<'_>,
+    ) -> Result<Self, WireError> {
+        let mut session = Session::connect(endpoint, login, spec.limit)?;
+        for sql in spec.before {
+            let first = TupleText { sql, values: &[] };
+            session.send(&extended(&first)?, "setting up a session")?;
+            session.until_ready("setting up a session", |_| Ok(()))?;
+        }
+        let has_values = spec.tuples.iter().any(|tuple| !tuple.values.is_empty());
+        let way = match spec.way {
+            // There is no place for them in a text.
+            Way::Simple if has_values => Way::Extended,
+            way => way,
+        };
+        let requests = match way {
+            Way::Simple => spec.tuples.iter().map(simple).collect::<Result<_, _>>()?,
+            Way::Extended => spec.tuples.iter().map(extended).collect::<Result<_, _>>()?,
+            Way::Prepared => prepare(&mut session, spec.tuples)?,
+        };
+        session.set_limit(None)?;
+        Ok(Self {
+            connection: Connection::plain(session, endpoint),
+            requests,
+            expected: match way {
+                Way::Simple => Expected::Query,
+                Way::Extended => Expected::Parsed,
+                Way::Prepared => Expected::Execution,
+            },
+            clock: Clock::start(),
+        })
+    }
+
+    /// Process id of the server's end.
+    pub fn pid(&self) -> u32 {
+        self.connection.key().pid
+    }
+
+    /// Executes the tuple in this place, and reads its answer to the end.
+    ///
+    /// Errors: the server's, after which the connection can be used again; a lost connection.
+    #[inline]
+    pub fn execute(&mut self, place: usize) -> Result<Executed, WireError> {
+        let request = self.requests.get(place).map_or(&[][..], Vec::as_slice);
+        let started = self.clock.now();
+        let answered = self.connection.round_trip(request, self.expected);
+        let duration_ns = self.clock.now() - started;
+        let rows = self.connection.take_rows();
+        match answered {
+            Ok(None) => Ok(Executed { duration_ns, rows }),
+            Ok(Some(error)) => Err(WireError::Server(*error)),
+            Err(Loss::Fatal(error)) => Err(WireError::Server(*error)),
+            Err(loss) => Err(WireError::protocol(format!("{loss:?}"))),
+        }
+    }
+}
+
+fn simple(tuple: &TupleText<'_>) -> Result<Vec<u8>, TooLarge> {
+    let mut out = Vec::new();
+    message(&mut out, b'Q', |out| zero_ended(out, tuple.sql.as_bytes()))?;
+    Ok(out)
+}
+
+fn extended(tuple: &TupleText<'_>) -> Result<Vec<u8>, TooLarge> {
+    let mut out = Vec::new();
+    parse(&mut out, b"", tuple.sql, &[])?;
+    bind(&mut out, b"", tuple.values)?;
+    execute_and_sync(&mut out)?;
+    Ok(out)
+}
+
+/// Prepares every text, and makes the executions.
+fn prepare(session: &mut Session, tuples: &[TupleText<'_>]) -> Result<Vec<Vec<u8>>, WireError> {
+    let mut texts: Vec<&str> = Vec::new();
+    let mut requests = Vec::with_capacity(tuples.len());
+    for tuple in tuples {
+        let known = texts.iter().position(|text| *text == tuple.sql);
+        let name = statement_name(known.unwrap_or(texts.len()))?;
+        if known.is_none() {
+            texts.push(tuple.sql);
+            let mut out = Vec::new();
+            parse(&mut out, &name, tuple.sql, &[])?;
+            message(&mut out, b'S', |_| {})?;
+            session.send(&out, "preparing a statement")?;
+            session.until_ready("preparing a statement", |_| Ok(()))?;
+        }
+        let mut out = Vec::new();
+        bind(&mut out, &name, tuple.values)?;
+        execute_and_sync(&mut out)?;
+        requests.push(out);
+    }
+    Ok(requests)
+}
