@@ -93,12 +93,12 @@ pub enum Command {
     )]
     Capture(CaptureArguments),
     /// Replay your own statements on servers with your tables: what fails on the candidate, which plans
-    /// change, which results differ
+    /// change, which results differ, what gets slower
     #[command(
-        after_help = "Example: deltabench replay queries.sql postgres:17 postgres:18 --data shop.dump \
-                      --plans-only\n\n\
-                      Exit codes: 0 nothing new fails, 1 something fails that worked on the base, 2 bad \
-                      request, 5 could not load or ask, 130 interrupted."
+        after_help = "Example: deltabench replay queries.sql postgres:17 postgres:18 --data shop.dump\n\n\
+                      Exit codes: 0 nothing new fails and nothing is slower, 1 something fails that worked \
+                      on the base or is slower, 2 bad request, 3 inconclusive, 4 host unfit, 5 could not \
+                      load, ask or measure, 130 interrupted."
     )]
     Replay(Box<ReplayArguments>),
     /// Continue a run, an experiment or a bisection that was interrupted or killed

@@ -17,6 +17,7 @@ use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_observe::machine_name;
+use deltabench_run::benchmark::Benchmark;
 use deltabench_run::estimate::estimate;
 use deltabench_run::events::Observer;
 use deltabench_run::fleet::Host;
@@ -74,7 +75,7 @@ impl Bench {
     }
 
     /// What the progress of a plan begins with.
-    fn planned(&self, plan: &Plan) -> Planned {
+    pub fn planned(&self, plan: &Plan) -> Planned {
         let takes = || estimate(plan, run_half(&plan.work), &self.host).ok();
         let is_timed = plan.observing.counting.is_none();
         let found = is_timed.then(takes).flatten();
@@ -110,6 +111,19 @@ impl Bench {
         pilot: bool,
         observer: &mut dyn Observer,
     ) -> Result<Measured, Failure> {
+        let benchmark = run_half(&plan.work);
+        self.measure_with(benchmark, (run, plan), library, (lock, pilot), observer)
+    }
+
+    /// As [`Bench::measure_told`], with a benchmark that has more at hand than its plan.
+    pub fn measure_with(
+        &mut self,
+        benchmark: &dyn Benchmark,
+        (run, plan): (&str, &Plan),
+        library: &Library,
+        (lock, pilot): (RunLock, bool),
+        observer: &mut dyn Observer,
+    ) -> Result<Measured, Failure> {
         let machine = MachineName(machine_name());
         self.store
             .add_fact(run, (None, None), &machine)
@@ -117,7 +131,7 @@ impl Bench {
         let clock = MachineClock::begin();
         let mut session = Session {
             plan,
-            benchmark: run_half(&plan.work),
+            benchmark,
             run,
             store: &mut self.store,
             host: &self.host,

@@ -44,7 +44,7 @@ pub fn capture(arguments: &CaptureArguments) -> Result<u8, Failure> {
         arguments.out.display()
     ));
     say(&format!(
-        "next: deltabench replay {} BASE CANDIDATE --data DUMP --plans-only",
+        "next: deltabench replay {} BASE CANDIDATE --data DUMP",
         arguments.out.display()
     ));
     Ok(0)

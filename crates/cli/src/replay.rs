@@ -1,10 +1,12 @@
 //! `deltabench replay`: what other servers do with the user's own statements.
 
 mod outlook;
+pub mod timed;
 
 use crate::arguments::conditions::{Checksums, HugePagesWord, Servers};
 use crate::arguments::replay::ReplayArguments;
 use crate::arguments::results::{Format, Report};
+use crate::bench::Bench;
 use crate::clock::{now, run_name, seed_from_clock};
 use crate::config::Config;
 use crate::configs::Chooser;
@@ -18,22 +20,34 @@ use crate::targets::resolve_servers;
 use deltabench_capture::Capture;
 use deltabench_model::installation::Installation;
 use deltabench_model::problem::Problem;
-use deltabench_model::replayed::{REPLAYED_FORMAT, Replayed};
+use deltabench_model::replayed::{REPLAYED_FORMAT, ReplayTimes, Replayed, TimeVerdict};
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::to_u64;
-use deltabench_replay::{Consent, DumpFile, End, Request, Stopped, Wish, survey};
+use deltabench_replay::{Consent, DumpFile, End, Request, Stopped, Wish, replay_and_keep, survey};
 use deltabench_report::{replayed_json, replayed_page, replayed_text};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use timed::{Place, Timing};
 
 /// What every name of a replay begins with.
 const PREFIX: &str = "replay-";
-/// Exit code of a replay in which something fails that worked on the base.
+/// Exit code of a replay in which something fails that worked on the base, or is slower.
 const FAILS: u8 = 1;
+/// Of one that has no verdict on the workload.
+const INCONCLUSIVE: u8 = 3;
+/// Of one whose host or placebo allows none.
+const UNFIT: u8 = 4;
+/// Of one that could measure nothing.
+const NOT_MEASURED: u8 = 5;
 
 /// Replays, or says what would be done.
 pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failure> {
     let specs = check(arguments).map_err(Failure::Refused)?;
+    let timing = match arguments.plans_only {
+        true => None,
+        false => Some(Timing::of(arguments).map_err(Failure::Refused)?),
+    };
     let capture = Capture::open(&arguments.capture).map_err(Failure::Refused)?;
     let dump = DumpFile::find(&arguments.data).map_err(Failure::Refused)?;
     let survey = survey(&dump).map_err(|error| Failure::Refused(error.problem(dump.path())))?;
@@ -42,16 +56,11 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         return Ok(0);
     }
     let servers = wishes(arguments, &specs, config).map_err(Failure::Refused)?;
-    let of_machine = Servers {
-        server_user: arguments.server_user.clone(),
-        cluster_dir: arguments.cluster_dir.clone(),
-        huge_pages: HugePagesWord::Off,
-    };
-    let host = swept_host(&of_machine, config)?;
+    let host = swept_host(&of_machine(arguments), config)?;
     let interrupted = interrupt::flag()?;
     let name = format!("{PREFIX}{}", run_name(now().0, seed_from_clock()));
     let store = open_store(config)?;
-    let _lock = store.lock_run(&name).map_err(Failure::Refused)?;
+    let lock = store.lock_run(&name).map_err(Failure::Refused)?;
     let request = Request {
         name: &name,
         servers,
@@ -62,12 +71,9 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         survey: &survey,
         draws: arguments.draws,
         consent: consent(arguments),
+        timed: timing.is_some(),
         timeout_seconds: timeout(arguments).map_err(Failure::Refused)?,
-        checksums: match arguments.checksums {
-            Checksums::On => Some(true),
-            Checksums::Off => Some(false),
-            Checksums::Default => None,
-        },
+        checksums: checksums(arguments.checksums),
         workspaces: &host.workspaces,
         cache: &host.cache,
         user: &host.user,
@@ -79,27 +85,90 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         request.disk_bytes() >> 20,
         host.workspaces.display()
     ));
-    let End { answer, left } = deltabench_replay::replay(&request, &mut say);
-    if let Some(left) = &left {
-        say(&left.to_string());
-    }
-    let replayed = match answer {
-        Ok(replayed) => replayed,
-        Err(Stopped::Refused(problem)) => return Err(Failure::Refused(problem)),
-        Err(Stopped::Failed(problem)) => return Err(Failure::Failed(problem)),
-        Err(Stopped::Interrupted) => {
-            say(match left {
-                None => "interrupted; the servers have ended, and their data are removed",
-                Some(_) => "interrupted",
-            });
-            return Ok(interrupt::STATUS);
-        }
+    let end = match &timing {
+        None => deltabench_replay::replay(&request, &mut say).map(|replayed| (replayed, None)),
+        Some(_) => replay_and_keep(&request, &mut say),
     };
+    let Some((replayed, kept)) = answer(end)? else {
+        return Ok(interrupt::STATUS);
+    };
+    let files = (arguments.json.as_deref(), arguments.html.as_deref());
+    match timing.as_ref().zip(kept) {
+        None => finish(&replayed, files, (&interrupted, timing.is_some()), config),
+        Some((timing, kept)) => {
+            let bench = Bench {
+                store,
+                host: host.clone(),
+                interrupted: Arc::clone(&interrupted),
+            };
+            let place = Place {
+                bench,
+                lock,
+                config,
+                files,
+            };
+            timed::measure(replayed, kept, (&request, timing), place)
+        }
+    }
+}
+
+/// How servers run here.
+fn of_machine(arguments: &ReplayArguments) -> Servers {
+    Servers {
+        server_user: arguments.server_user.clone(),
+        cluster_dir: arguments.cluster_dir.clone(),
+        huge_pages: HugePagesWord::Off,
+    }
+}
+
+fn checksums(wanted: Checksums) -> Option<bool> {
+    match wanted {
+        Checksums::On => Some(true),
+        Checksums::Off => Some(false),
+        Checksums::Default => None,
+    }
+}
+
+/// Publishes plans and results; `timing` says whether times were wanted and could not be measured.
+fn finish(
+    replayed: &Replayed,
+    files: Files<'_>,
+    (interrupted, timing): (&AtomicBool, bool),
+    config: &Config,
+) -> Result<u8, Failure> {
     if interrupted.load(Ordering::Relaxed) {
         say("interrupted after the last answer: the report is whole");
     }
-    publish(&replayed, arguments, config)?;
-    code(&replayed)
+    if timing {
+        say("no time was measured: no statement that only reads was executed on all servers");
+    }
+    publish(replayed, files, config)?;
+    Ok(match code(replayed)? {
+        0 if timing => NOT_MEASURED,
+        code => code,
+    })
+}
+
+/// Other files for JSON and page than those in the lab.
+type Files<'a> = (Option<&'a Path>, Option<&'a Path>);
+
+/// The answer of a replay; nothing if the user wants to stop. Says what is left.
+fn answer<T>(end: End<T>) -> Result<Option<T>, Failure> {
+    if let Some(left) = &end.left {
+        say(&left.to_string());
+    }
+    match end.answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(Stopped::Refused(problem)) => Err(Failure::Refused(problem)),
+        Err(Stopped::Failed(problem)) => Err(Failure::Failed(problem)),
+        Err(Stopped::Interrupted) => {
+            say(match end.left {
+                None => "interrupted; the servers have ended, and their data are removed",
+                Some(_) => "interrupted",
+            });
+            Ok(None)
+        }
+    }
 }
 
 /// Whether a name is that of a replay whose report is in the lab.
@@ -109,8 +178,7 @@ pub fn is_in_lab(name: &str, config: &Config) -> bool {
 
 /// `deltabench report` of a replay.
 pub fn report(name: &str, arguments: &Report, config: &Config) -> Result<u8, Failure> {
-    let path = json_file(name, config);
-    let replayed = read(&path).map_err(Failure::Refused)?;
+    let replayed = timed::stored(name, config)?;
     let text = match arguments.format {
         Format::House(deltabench_report::Format::Text) => replayed_text(&replayed, width()),
         Format::House(deltabench_report::Format::Json(_)) => replayed_json(&replayed),
@@ -151,11 +219,11 @@ fn read(path: &Path) -> Result<Replayed, Problem> {
 ///
 /// Errors: no server could do anything with any statement.
 fn code(replayed: &Replayed) -> Result<u8, Failure> {
-    if replayed.has_new_failures() {
+    if replayed.has_new_failures() || replayed.has_slower() {
         return Ok(FAILS);
     }
     if replayed.has_answer() {
-        return Ok(0);
+        return Ok(replayed.times.as_ref().map_or(0, of_times));
     }
     Err(Failure::Failed(
         Problem::new("nothing could be compared")
@@ -166,19 +234,26 @@ fn code(replayed: &Replayed) -> Result<u8, Failure> {
     ))
 }
 
+/// The exit code of times that are not slower.
+fn of_times(times: &ReplayTimes) -> u8 {
+    let any = |wanted: TimeVerdict| times.workload.iter().any(|whole| whole.verdict == wanted);
+    if times.workload.is_empty() {
+        NOT_MEASURED
+    } else if any(TimeVerdict::Unfit) {
+        UNFIT
+    } else if any(TimeVerdict::Inconclusive) {
+        INCONCLUSIVE
+    } else {
+        0
+    }
+}
+
 /// Prints what came out, and writes the page and the JSON.
-fn publish(
-    replayed: &Replayed,
-    arguments: &ReplayArguments,
-    config: &Config,
-) -> Result<(), Failure> {
+fn publish(replayed: &Replayed, (json, html): Files<'_>, config: &Config) -> Result<(), Failure> {
     let text = replayed_text(replayed, width());
-    let json = arguments
-        .json
-        .clone()
-        .unwrap_or_else(|| json_file(&replayed.name, config));
+    let json = json.map_or_else(|| json_file(&replayed.name, config), Path::to_owned);
     let own = || config.lab.join(format!("{}.html", replayed.name));
-    let html = arguments.html.clone().unwrap_or_else(own);
+    let html = html.map_or_else(own, Path::to_owned);
     if is_stdout(&json) {
         say(&text);
         print_stdout(&replayed_json(replayed))?;
@@ -194,13 +269,6 @@ fn publish(
 
 /// Refuses what cannot be done, before anything is read.
 fn check(arguments: &ReplayArguments) -> Result<Vec<TargetSpec>, Problem> {
-    if !arguments.plans_only {
-        return Err(
-            Problem::new("deltabench cannot measure the time of replayed statements yet")
-                .detail("it compares their plans, errors and results")
-                .hint("add --plans-only"),
-        );
-    }
     timeout(arguments)?;
     settings(&arguments.settings)?;
     settings(&arguments.candidate_settings)?;

@@ -12,7 +12,7 @@ use crate::output::Destinations;
 use crate::request::pause;
 use crate::store::{open, store_problem};
 use crate::targets::check_still_there;
-use crate::{bisect, experiment, interrupt, sensitivity, sessions};
+use crate::{bisect, experiment, interrupt, replay, sensitivity, sessions};
 use deltabench_lab::Judged;
 use deltabench_model::problem::Problem;
 use deltabench_run::session::SessionEnd;
@@ -48,6 +48,9 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
         }
     };
     let plan = bench.store.plan(&run).map_err(store_problem)?;
+    if plan.work.replay().is_some() {
+        return replay::timed::resume(&run, &plan, arguments, (bench, config));
+    }
     if let Some(part) = &plan.session {
         return sessions::go_on(&mut bench, &part.first, false, &destinations);
     }

@@ -29,6 +29,7 @@ pub mod histograms;
 mod history;
 pub mod host_speed;
 mod hours;
+pub mod impact;
 pub mod interference;
 mod judge;
 mod latency;

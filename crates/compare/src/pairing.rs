@@ -170,7 +170,7 @@ impl<'a> Index<'a> {
 /// Whether a cell is measured in whole steps. Where an embedded engine is written to, a turn is a whole step:
 /// what delays its writers goes by the clock, so it cannot be stopped and go on.
 pub fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
-    plan.has_whole_steps() || (plan.work.is_embedded() && cell.writes)
+    plan.has_whole_steps() || plan.work.gives_totals() || (plan.work.is_embedded() && cell.writes)
 }
 
 /// Whether a cell's work comes in bursts that belong to it, so that its typical operation is that of all its

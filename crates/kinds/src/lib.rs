@@ -9,6 +9,7 @@
 
 pub mod insert;
 pub mod pgbench;
+pub mod replay;
 pub mod rocksdb;
 pub mod shown;
 pub mod targets;
@@ -46,8 +47,12 @@ pub fn show_half(work: &Work) -> &'static dyn Show {
         Work::Workloads(_) => &workloads::Workloads,
         Work::Insert(_) => &insert::Insert,
         Work::Rocksdb(_) => &rocksdb::Rocksdb,
+        Work::Replay(_) => &REPLAY,
     }
 }
+
+/// A replay that is only read.
+static REPLAY: replay::Replay = replay::Replay::unloaded();
 
 /// What a kind makes of a run's records; nothing of a count, which has none of its kind.
 ///
@@ -65,6 +70,7 @@ pub fn run_half(work: &Work) -> &'static dyn Benchmark {
         Work::Workloads(_) => &workloads::Workloads,
         Work::Insert(_) => &insert::Insert,
         Work::Rocksdb(_) => &rocksdb::Rocksdb,
+        Work::Replay(_) => &REPLAY,
     }
 }
 
@@ -76,6 +82,7 @@ pub fn check_counted(plan: &Plan) -> Result<(), Problem> {
     match &plan.work {
         Work::Workloads(_) | Work::Insert(_) => Ok(()),
         Work::Rocksdb(_) => rocksdb::check_counted(plan),
+        Work::Replay(_) => Err(replay::not_counted()),
     }
 }
 
@@ -87,6 +94,7 @@ pub fn check_counted_after(work: &Work) -> Result<(), Problem> {
         Work::Workloads(_) => Ok(()),
         Work::Insert(_) => Err(insert::measured_steps()),
         Work::Rocksdb(_) => Err(rocksdb::measured_steps()),
+        Work::Replay(_) => Err(replay::not_counted()),
     }
 }
 
@@ -99,6 +107,7 @@ pub fn count(session: &mut Session<'_>, counter: &Counter) -> Result<SessionEnd,
         Work::Workloads(_) => deltabench_counting::count(session, counter),
         Work::Insert(setup) => insert::count(setup, session, counter),
         Work::Rocksdb(setup) => rocksdb::count(setup, session, counter),
+        Work::Replay(_) => Err(replay::not_counted()),
     }
 }
 

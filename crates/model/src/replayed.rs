@@ -1,4 +1,4 @@
-//! What servers did with the statements of a workload: plans, results and errors; no times.
+//! What servers did with the statements of a workload: plans, results, errors, and times if measured.
 //!
 //! Nothing here holds a value of the user: texts are normalised, plans have `?` for constants.
 
@@ -34,6 +34,9 @@ pub struct Replayed {
     pub left_out: Vec<LeftOut>,
     /// What the reader should know besides.
     pub notes: Vec<String>,
+    /// Absent where no time was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<ReplayTimes>,
 }
 
 /// A file that was read.
@@ -199,6 +202,9 @@ pub struct ReplayVerdict {
     pub differing: u64,
     /// What may explain another result, or why there is none.
     pub causes: Vec<String>,
+    /// Absent where its time was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<StatementTime>,
 }
 
 /// Tuples that went from one plan to another.
@@ -262,6 +268,98 @@ pub enum ResultVerdict {
     NotExecuted,
 }
 
+/// What the times of a replay say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplayTimes {
+    /// Blocks that were measured: all servers restart in each.
+    pub blocks: u32,
+    /// Blocks that were planned.
+    pub planned_blocks: u32,
+    /// Statements that were measured.
+    pub statements: u64,
+    /// Share of the workload that the times cover, 0 to 1; absent if the capture has no times.
+    pub share: Option<f64>,
+    /// Below this share of the workload a statement does not matter.
+    pub impact: f64,
+    /// The whole workload, one for each candidate.
+    pub workload: Vec<WorkloadTime>,
+    /// The same of a second copy of the base, which shows how often the replay is wrong.
+    pub placebo: Option<WorkloadTime>,
+    /// Statements of the placebo that were called different.
+    pub placebo_different: u64,
+    /// What the reader should know besides.
+    pub notes: Vec<String>,
+}
+
+/// Server time of the workload on a server, relative to the base.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadTime {
+    /// Place of the candidate among the servers; absent for the placebo.
+    pub server: Option<usize>,
+    pub verdict: TimeVerdict,
+    /// Server time on the candidate / on the base.
+    pub ratio: TimeRatio,
+}
+
+/// Server time on a candidate / on the base, with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TimeRatio {
+    pub estimate: f64,
+    /// Absent with fewer than two blocks.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+}
+
+/// How the time of a statement differs on a candidate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StatementTime {
+    pub verdict: TimeVerdict,
+    /// In words, where there is no verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Total time of its tuples, weighted by their executions.
+    pub ratio: TimeRatio,
+    /// What it adds to the time of the workload, as a share of it: share x (ratio - 1).
+    pub impact: Option<TimeRatio>,
+    /// The smallest change that matters here, as a share.
+    pub delta: f64,
+    /// Mean of an execution on the base, milliseconds.
+    pub base_ms: f64,
+    /// The same on the candidate.
+    pub candidate_ms: f64,
+    pub blocks: u32,
+    /// Executions on the candidate.
+    pub executions: u64,
+    /// Tuples with another plan, and those with the same one; absent where all have the same, or none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<TimeParts>,
+}
+
+/// The time of a statement by plan, without intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TimeParts {
+    /// Time of the tuples with another plan, candidate / base.
+    pub changed: f64,
+    pub changed_tuples: u64,
+    /// Time of the others.
+    pub same: f64,
+}
+
+/// What the times of a statement say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeVerdict {
+    Slower,
+    Faster,
+    /// Tested to be within the smallest change that matters.
+    NoChange,
+    Inconclusive,
+    /// At the far end of its interval it moves the workload by less than the limit.
+    DoesNotMatter,
+    /// Host, placebo or the statement itself do not allow a verdict.
+    Unfit,
+}
+
 /// A plan without values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayedPlan {
@@ -306,6 +404,18 @@ impl Replayed {
     /// Whether a server did not refuse any statement: else there is nothing to compare.
     pub fn has_answer(&self) -> bool {
         self.covered.statements > 0
+    }
+
+    /// Whether a statement, or the whole workload, takes longer on a candidate.
+    pub fn has_slower(&self) -> bool {
+        let statements = self
+            .statements
+            .iter()
+            .flat_map(|statement| &statement.verdicts);
+        let of_statements = statements.filter_map(|verdict| Some(verdict.time.as_ref()?.verdict));
+        let whole = self.times.iter().flat_map(|times| &times.workload);
+        let mut all = of_statements.chain(whole.map(|whole| whole.verdict));
+        all.any(|verdict| verdict == TimeVerdict::Slower)
     }
 
     /// Whether something fails on a candidate that worked on the base, or no longer ends in time: a

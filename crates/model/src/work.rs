@@ -2,11 +2,13 @@
 
 pub mod insert;
 pub mod pgbench;
+pub mod replay;
 pub mod rocksdb;
 
 use crate::cell::WorkloadSource;
 use insert::InsertSetup;
 use pgbench::PgbenchSetup;
+use replay::ReplaySetup;
 use rocksdb::{RocksdbSetup, RocksdbStep};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +24,8 @@ pub enum Work {
     /// RocksDB: the cells are the measured steps of a chain that every target goes through in each block, on
     /// a database of its own; the targets take turns within each step.
     Rocksdb(RocksdbSetup),
+    /// Reads of a captured workload with their values: the cells are its statements.
+    Replay(ReplaySetup),
 }
 
 /// What workloads need beside their definitions.
@@ -40,6 +44,8 @@ struct Traits {
     embedded: bool,
     /// Whether a block is one pass of whole steps on each server.
     passes: bool,
+    /// Whether a block has one total of each server in a cell, made of parts with weights of their own.
+    totals: bool,
     /// Whether a workload comes in bursts.
     bursts: fn(&str) -> bool,
 }
@@ -50,6 +56,7 @@ impl Default for Traits {
             title: "",
             embedded: false,
             passes: false,
+            totals: false,
             bursts: |_| false,
         }
     }
@@ -86,7 +93,17 @@ impl Work {
                 },
                 ..Traits::default()
             },
+            Self::Replay(_) => Traits {
+                title: "replay",
+                totals: true,
+                ..Traits::default()
+            },
         }
+    }
+
+    /// Whether a block has one total of each server in a cell, made of parts with weights of their own.
+    pub fn gives_totals(&self) -> bool {
+        self.traits().totals
     }
 
     /// Whether the work is done by the targets themselves, in processes that deltabench starts: no server, no
@@ -181,6 +198,14 @@ impl Work {
     pub fn insert(&self) -> Option<&InsertSetup> {
         match self {
             Self::Insert(setup) => Some(setup),
+            _ => None,
+        }
+    }
+
+    /// What a replay measures, if that is what is done.
+    pub fn replay(&self) -> Option<&ReplaySetup> {
+        match self {
+            Self::Replay(setup) => Some(setup),
             _ => None,
         }
     }

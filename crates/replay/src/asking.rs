@@ -2,7 +2,7 @@
 
 use crate::results::{Reading, Rows};
 use crate::said::{self, Known};
-use crate::servers::{Member, ROLE, analyze, of_server};
+use crate::servers::{Member, ROLE, analyze, login, of_server};
 use crate::session::{DISK_FULL, connect, disk_full, ends_the_rest, lacks_resources, query, run};
 use crate::shape::{Roots, Shape};
 use crate::work::{Job, TupleJob};
@@ -234,7 +234,7 @@ impl<'a> Asking<'a> {
 
     /// A connection; or how a path that the server does not take is told.
     fn open(&self, who: Who) -> Result<Result<Connected, Answer<()>>, Problem> {
-        let client = connect(&self.member.endpoint, &self.member.login(&who.role));
+        let client = connect(&self.member.endpoint, &login(&who.role));
         let mut client = client.map_err(|problem| self.named(problem))?;
         let timeout = format!(
             "{SESSION}; SET statement_timeout = '{}s'",

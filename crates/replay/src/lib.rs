@@ -28,12 +28,14 @@ mod servers;
 mod session;
 mod shape;
 mod spelling;
+mod timed;
 mod verdict;
 mod watched;
 mod work;
 
 pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
-pub use replay::{End, Stopped, replay};
+pub use replay::{End, Kept, Stopped, load_again, replay, replay_and_keep};
 pub use request::{Request, Wish};
+pub use timed::{Start, TimedJob, TimedServers};
 pub use work::{Job, Work};

@@ -6,15 +6,17 @@ use crate::request::Request;
 use crate::safety::Volatile;
 use crate::servers::{Member, Servers};
 use crate::shape::Shape;
+use crate::timed::{TimedJob, TimedServers, TupleFacts, jobs, statements};
 use crate::verdict::{Outcome, mean_rows, on_server, verdict};
 use crate::watched::watched;
 use crate::work::{Job, Work};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{
-    Covered, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedData, ReplayedFile,
+    Covered, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedData, ReplayedFile,
     ReplayedLoadFailure, ReplayedPlan, ReplayedServer, ReplayedStatement, ResultVerdict,
 };
 use deltabench_model::units::count;
+use deltabench_model::work::replay::TimedStatement;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
@@ -40,7 +42,80 @@ const CLOCKS: [&str; 10] = [
 /// Must be called on a thread that outlives the servers.
 ///
 /// Errors: whatever makes an answer impossible.
-pub fn replay(request: &Request<'_>, tell: &mut dyn FnMut(&str)) -> End {
+pub fn replay(request: &Request<'_>, tell: &mut dyn FnMut(&str)) -> End<Replayed> {
+    on_servers(
+        request,
+        |work, servers| {
+            let (asked, _) = load_and_ask(request, work, servers, tell)?;
+            Ok(asked.report(request, work, servers))
+        },
+        |_, servers, replayed| End {
+            answer: Ok(replayed),
+            left: servers.dismantle().err(),
+        },
+    )
+}
+
+/// A replay whose servers are ready to be measured.
+pub struct Kept {
+    pub servers: TimedServers,
+    /// What is measured.
+    pub statements: Vec<TimedStatement>,
+    /// What is sent of each of them.
+    pub jobs: Vec<TimedJob>,
+}
+
+/// As [`replay`], and keeps the servers; it takes them down if no statement can be measured.
+///
+/// Errors: as [`replay`]; a server that does not stop, a full disk.
+pub fn replay_and_keep(
+    request: &Request<'_>,
+    tell: &mut dyn FnMut(&str),
+) -> End<(Replayed, Option<Kept>)> {
+    on_servers(
+        request,
+        |work, servers| {
+            let (asked, roles) = load_and_ask(request, work, servers, tell)?;
+            let replayed = asked.report(request, work, servers);
+            let facts = |job: usize, tuple: usize| asked.facts((job, tuple));
+            let statements = statements(work, &replayed, facts);
+            Ok((replayed, statements, roles))
+        },
+        |work, servers, (replayed, statements, roles)| match statements.is_empty() {
+            true => End {
+                answer: Ok((replayed, None)),
+                left: servers.dismantle().err(),
+            },
+            false => keep(request, work, (servers, &roles), statements)
+                .map(|kept| (replayed, Some(kept))),
+        },
+    )
+}
+
+/// Loads servers for a replay that was interrupted, to measure the rest of it.
+///
+/// Errors: as [`replay`]; a capture that lacks the statements.
+pub fn load_again(
+    request: &Request<'_>,
+    statements: Vec<TimedStatement>,
+    tell: &mut dyn FnMut(&str),
+) -> End<Kept> {
+    on_servers(
+        request,
+        |work, servers| {
+            load(request, servers, tell)?;
+            servers.prepare_roles(&wanted_roles(work))
+        },
+        |work, servers, roles| keep(request, work, (servers, &roles), statements),
+    )
+}
+
+/// Does something on new servers, and then what remains to be done with them.
+fn on_servers<'a, T, U>(
+    request: &'a Request<'_>,
+    what: impl FnOnce(&Work<'_>, &mut Servers<'a>) -> Result<T, Problem>,
+    then: impl FnOnce(&Work<'_>, Servers<'a>, T) -> End<U>,
+) -> End<U> {
     let work = Work::of(request.capture);
     let servers = check(&work).and_then(|()| Servers::prepare(request));
     let mut servers = match servers {
@@ -48,21 +123,45 @@ pub fn replay(request: &Request<'_>, tell: &mut dyn FnMut(&str)) -> End {
         Err(problem) => return End::refused(problem),
     };
     let started = servers.start(request).map_err(Stopped::Refused);
-    let answer = started.and_then(|()| {
-        let asked = load_and_ask(request, &work, &mut servers, tell).map_err(Stopped::Failed)?;
-        Ok(asked.report(request, &work, &servers))
-    });
-    let interrupted = request.interrupted.load(Ordering::Relaxed);
-    End {
-        answer: ended(answer, interrupted),
-        left: servers.dismantle().err(),
+    let answer = started.and_then(|()| what(&work, &mut servers).map_err(Stopped::Failed));
+    match ended(answer, request.interrupted.load(Ordering::Relaxed)) {
+        Ok(done) => then(&work, servers, done),
+        Err(stopped) => End {
+            answer: Err(stopped),
+            left: servers.dismantle().err(),
+        },
     }
+}
+
+/// Servers that are stopped, with what they will be asked.
+fn keep(
+    request: &Request<'_>,
+    work: &Work<'_>,
+    (servers, roles): (Servers<'_>, &BTreeSet<String>),
+    statements: Vec<TimedStatement>,
+) -> End<Kept> {
+    let kept = jobs(work, &statements, roles).and_then(|jobs| {
+        Ok(Kept {
+            jobs,
+            servers: TimedServers::of(servers, request)?,
+            statements,
+        })
+    });
+    End {
+        answer: kept.map_err(Stopped::Failed),
+        left: None,
+    }
+}
+
+fn wanted_roles(work: &Work<'_>) -> BTreeSet<String> {
+    let wanted = |job: &Job<'_>| job.statement.role.clone();
+    work.jobs.iter().filter_map(wanted).collect()
 }
 
 /// How a replay ended.
 #[derive(Debug)]
-pub struct End {
-    pub answer: Result<Replayed, Stopped>,
+pub struct End<T> {
+    pub answer: Result<T, Stopped>,
     /// What of its servers could not be removed; absent if nothing is left behind.
     pub left: Option<Problem>,
 }
@@ -78,11 +177,19 @@ pub enum Stopped {
     Interrupted,
 }
 
-impl End {
+impl<T> End<T> {
     fn refused(problem: Problem) -> Self {
         Self {
             answer: Err(Stopped::Refused(problem)),
             left: None,
+        }
+    }
+
+    /// The same with another answer.
+    pub fn map<U>(self, what: impl FnOnce(T) -> U) -> End<U> {
+        End {
+            answer: self.answer.map(what),
+            left: self.left,
         }
     }
 }
@@ -110,10 +217,9 @@ fn load_and_ask(
     work: &Work<'_>,
     servers: &mut Servers<'_>,
     tell: &mut dyn FnMut(&str),
-) -> Result<Asked, Problem> {
+) -> Result<(Asked, BTreeSet<String>), Problem> {
     load(request, servers, tell)?;
-    let wanted = |job: &Job<'_>| job.statement.role.clone();
-    let wanted: BTreeSet<String> = work.jobs.iter().filter_map(wanted).collect();
+    let wanted = wanted_roles(work);
     let roles = servers.prepare_roles(&wanted)?;
     let mut asked = Asked::new(work, servers.members.len());
     asked.missing_roles = wanted.difference(&roles).cloned().collect();
@@ -139,7 +245,7 @@ fn load_and_ask(
         tell("reads are executed once for each of their values");
         execute(request, work, servers, (&asking, &mut asked))?;
     }
-    Ok(asked)
+    Ok((asked, roles))
 }
 
 /// Loads the dump, and says what of it is left out.
@@ -277,6 +383,23 @@ impl Asked {
         }
     }
 
+    /// What matters of a tuple for its times.
+    fn facts(&self, place: (usize, usize)) -> TupleFacts {
+        let servers = self.outcomes.len();
+        let of = |server: usize| self.outcome(server, place);
+        let worked = |outcome: &Outcome| outcome.rows.is_some() && outcome.is_answered();
+        let changed = |server: &usize| {
+            let sides = of(0).zip(of(*server));
+            let verdict = sides.map(|(base, candidate)| candidate.plan_verdict(base));
+            verdict == Some(PlanVerdict::Changed)
+        };
+        TupleFacts {
+            worked: (0..servers).all(|server| of(server).is_some_and(worked)),
+            changed: (1..servers).filter(changed).collect(),
+            parallel: self.plans(place).into_iter().any(Shape::is_parallel),
+        }
+    }
+
     fn outcome(&self, server: usize, (job, tuple): (usize, usize)) -> Option<&Outcome> {
         self.outcomes.get(server)?.get(job)?.get(tuple)
     }
@@ -392,7 +515,7 @@ impl Asked {
         }
     }
 
-    fn report(self, request: &Request<'_>, work: &Work<'_>, servers: &Servers<'_>) -> Replayed {
+    fn report(&self, request: &Request<'_>, work: &Work<'_>, servers: &Servers<'_>) -> Replayed {
         let statements = work.jobs.iter().enumerate();
         let statements: Vec<_> = statements
             .map(|(number, job)| self.statement(number, job))
@@ -424,6 +547,7 @@ impl Asked {
             plans: plans.collect(),
             left_out: work.left_out.clone(),
             notes: self.notes(request, servers),
+            times: None,
         }
     }
 

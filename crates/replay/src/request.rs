@@ -34,6 +34,8 @@ pub struct Request<'a> {
     /// How often each server draws statistics.
     pub draws: u32,
     pub consent: Consent,
+    /// Whether times are measured: with a copy of the base.
+    pub timed: bool,
     /// Limit of a statement, seconds.
     pub timeout_seconds: u32,
     /// Data checksums; absent: each version's own default.
@@ -56,6 +58,7 @@ impl Request<'_> {
     /// Disk that all servers need together, bytes: an estimate.
     pub fn disk_bytes(&self) -> u64 {
         let each = self.survey.data_bytes.saturating_mul(GROWTH) + EMPTY_BYTES;
-        each.saturating_mul(deltabench_model::units::count(self.servers.len()))
+        let servers = self.servers.len() + usize::from(self.timed);
+        each.saturating_mul(deltabench_model::units::count(servers))
     }
 }

@@ -135,11 +135,11 @@ impl<'a> Servers<'a> {
         place: usize,
         wish: &'a Wish,
     ) -> Result<Member<'a>, Problem> {
-        let settings = settings(wish);
         let spec = ClusterSpec {
             installation: &wish.installation,
             checksums: request.checksums,
-            settings: &settings,
+            // Not in the cluster's: clusters of one installation are exchanged between blocks.
+            settings: &[],
         };
         let name = format!("c{place}");
         let mut cluster =
@@ -149,7 +149,7 @@ impl<'a> Servers<'a> {
             port,
             ..Slot::default()
         };
-        let endpoint = cluster.start(&slot, &[])?.endpoint.clone();
+        let endpoint = cluster.start(&slot, &settings(wish))?.endpoint.clone();
         Ok(Member {
             wish,
             cluster,
@@ -261,6 +261,11 @@ impl<'a> Servers<'a> {
         Ok(everywhere)
     }
 
+    /// The servers and the directory that they live in: drop the servers first.
+    pub fn into_parts(self) -> (Vec<Member<'a>>, Workspace) {
+        (self.members, self.workspace)
+    }
+
     /// Stops all servers and removes their data.
     ///
     /// Errors: what cannot be removed.
@@ -285,14 +290,9 @@ impl Member<'_> {
         connect(&self.endpoint, &after_loading())
     }
 
-    /// How a role logs in to replay.
-    pub fn login(&self, role: &str) -> Login {
-        Login {
-            user: role.to_owned(),
-            // The limit of the replay comes after the log-in.
-            options: vec![("statement_timeout".to_owned(), "0".to_owned())],
-            ..superuser(DATABASE)
-        }
+    /// Its data directory with its server.
+    pub fn into_cluster(self) -> Cluster {
+        self.cluster
     }
 
     /// The names of partitions with those of their roots.
@@ -352,13 +352,23 @@ fn fill(request: &Request<'_>, endpoint: &Endpoint) -> Result<Filled, Problem> {
 }
 
 /// What a server runs with: what every server of ours needs, the user's settings, and ours over them.
-fn settings(wish: &Wish) -> Vec<(String, String)> {
+pub fn settings(wish: &Wish) -> Vec<(String, String)> {
     let ours = |name: &str| MEMORY.iter().any(|known| name.eq_ignore_ascii_case(known));
     let users = wish.settings.iter().filter(|(name, _)| !ours(name));
     let users: Vec<(String, String)> = users.cloned().collect();
     let mut settings = settings_under(&users, SHARED_BUFFERS_MB, CONNECTIONS, false);
     settings.extend(OURS.map(|(name, value)| (name.to_owned(), value.to_owned())));
     settings
+}
+
+/// How a role logs in to replay.
+pub fn login(role: &str) -> Login {
+    Login {
+        user: role.to_owned(),
+        // The limit of the replay comes after the log-in.
+        options: vec![("statement_timeout".to_owned(), "0".to_owned())],
+        ..superuser(DATABASE)
+    }
 }
 
 fn superuser(database: &str) -> Login {
@@ -384,7 +394,8 @@ fn way_out(sqlstate: &str) -> &'static str {
     }
 }
 
-fn after_loading() -> Login {
+/// How we log in to a server that has the tables.
+pub fn after_loading() -> Login {
     let mut login = superuser(DATABASE);
     let (name, value) = NO_TRIGGERS;
     login.options.push((name.to_owned(), value.to_owned()));

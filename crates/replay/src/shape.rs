@@ -113,6 +113,11 @@ impl Shape {
         self.source == source || self.below.iter().any(|below| below.reads(source))
     }
 
+    /// Whether it has workers of its own.
+    pub fn is_parallel(&self) -> bool {
+        self.node.starts_with("Gather") || self.below.iter().any(Self::is_parallel)
+    }
+
     fn add_lines(&self, depth: u32, lines: &mut Vec<PlanLine>) {
         lines.push(PlanLine {
             depth,

@@ -73,7 +73,7 @@ impl Outcome {
     }
 
     /// How its plans are those of the base.
-    fn plan_verdict(&self, base: &Self) -> PlanVerdict {
+    pub fn plan_verdict(&self, base: &Self) -> PlanVerdict {
         if base.plans.is_empty() || self.plans.is_empty() {
             return PlanVerdict::Unknown;
         }
@@ -184,6 +184,7 @@ pub fn verdict(
         results,
         differing,
         causes,
+        time: None,
     }
 }
 

@@ -5,6 +5,7 @@
 mod findings;
 mod page;
 mod parting;
+mod times;
 
 pub use page::replayed_page;
 
@@ -48,8 +49,15 @@ pub fn replayed_text(replayed: &Replayed, width: usize) -> String {
 
 fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> {
     let mut lines = wrapped(&head(replayed, place), width, 0, 2);
+    if let Some(head) = times::head(replayed, place) {
+        lines.extend(wrapped(&head, width, 2, 4));
+    }
     for section in Section::ALL {
-        let findings = section.findings(replayed, place);
+        if section == Section::Plan {
+            lines.extend(times::lines(replayed, place, width));
+        }
+        let mut findings = section.findings(replayed, place);
+        findings.retain(|finding| !is_in_times(section, finding));
         if !findings.is_empty() {
             lines.push(String::new());
         }
@@ -65,6 +73,12 @@ fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> 
         }
     }
     lines
+}
+
+/// Whether a row of the times says where a plan changed.
+fn is_in_times(section: Section, finding: &Finding<'_>) -> bool {
+    let told = |verdict: &ReplayVerdict| section == Section::Plan && times::is_told(verdict);
+    matches!(finding, Finding::Statement(_, verdict) if told(verdict))
 }
 
 /// What is said of one statement or object.
@@ -363,15 +377,24 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
         texts.extend(not_executed(unexecuted));
     }
     texts.extend(replayed.notes.iter().cloned());
+    texts.extend(times::notes(replayed));
+    let each = match replayed.times {
+        Some(_) => "plans and results: each",
+        None => "no time was measured: another plan may be faster or slower. Each",
+    };
     texts.push(format!(
-        "no time was measured: another plan may be faster or slower. Each server drew its statistics {}, \
-         after loading {} ({} on disk)",
+        "{each} server drew its statistics {}, after loading {} ({} on disk)",
         match replayed.draws {
             1 => "once".to_owned(),
             draws => format!("{draws} times"),
         },
         base_name(&replayed.data.path),
-        megabytes(replayed.servers.first().map_or(0, |server| server.data_bytes))
+        megabytes(
+            replayed
+                .servers
+                .first()
+                .map_or(0, |server| server.data_bytes)
+        )
     ));
     texts
 }

@@ -18,9 +18,34 @@ pub struct ReplayArguments {
     /// The tables: a plain dump of pg_dump, also .gz and .zst; other dumps if pg_restore is in the PATH
     #[arg(long, value_name = "DUMP", required = true)]
     pub data: PathBuf,
-    /// Compare plans, errors and results, and measure no time; required, because nothing else is possible yet
+    /// Compare plans, errors and results, and measure no time
     #[arg(long)]
     pub plans_only: bool,
+    /// Time of measuring, about, after plans and results
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10m",
+        conflicts_with = "plans_only"
+    )]
+    pub budget: String,
+    /// Restarts of all servers, at most; a verdict needs 6
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "plans_only",
+          value_parser = clap::value_parser!(u32).range(2..=100))]
+    pub blocks: u32,
+    /// A statement that moves the workload by less than this at the far end of its interval does not matter,
+    /// and is not measured on
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value = "0.1%",
+        conflicts_with = "plans_only"
+    )]
+    pub impact: String,
+    /// The smallest change that matters [default: 2 % to 5 %, for each statement what its placebo's noise
+    /// allows]
+    #[arg(long, value_name = "PERCENT", conflicts_with = "plans_only")]
+    pub delta: Option<String>,
     /// Only explain statements; execute none
     #[arg(long)]
     pub no_execute: bool,

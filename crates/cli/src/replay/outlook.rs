@@ -77,6 +77,13 @@ fn sending(arguments: &ReplayArguments, capture: &Capture) -> Vec<String> {
             consent.conditions().join(", and ")
         ));
     }
+    if !arguments.plans_only {
+        lines.push(format!(
+            "then executed again and again for {}, in up to {} restarts of all servers: reads that all of \
+             them have executed; the base twice, as itself and as its own copy",
+            arguments.budget, arguments.blocks
+        ));
+    }
     let left_out = work.left_out.iter();
     lines.extend(
         left_out.map(|left| format!("not sent: {} statements: {}", left.statements, left.why)),

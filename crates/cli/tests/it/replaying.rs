@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A value that nothing may show.
-const SECRET: &str = "secret-customer-77";
+pub const SECRET: &str = "secret-customer-77";
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -20,7 +20,7 @@ fn example(name: &str) -> PathBuf {
 }
 
 /// The dump of the shop in a lab.
-fn shop(lab: &Lab) -> PathBuf {
+pub fn shop(lab: &Lab) -> PathBuf {
     let made = Command::new(example("make-shop"))
         .arg("8000")
         .output()
@@ -32,7 +32,7 @@ fn shop(lab: &Lab) -> PathBuf {
 }
 
 /// A prepared statement with these values.
-fn prepared(id: &str, sql: &str, values: &[Vec<String>]) -> Statement {
+pub fn prepared(id: &str, sql: &str, values: &[Vec<String>]) -> Statement {
     let tuple = |values: &Vec<String>| Tuple {
         text: None,
         values: values.iter().cloned().map(Some).collect(),
@@ -115,7 +115,7 @@ fn capture(lab: &Lab) -> PathBuf {
     path
 }
 
-fn answer(output: &Output) -> Value {
+pub fn answer(output: &Output) -> Value {
     let schema = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../docs/reference/replay.schema.json"
@@ -142,7 +142,7 @@ fn with(answer: &Value, field: &str, word: &str) -> Vec<String> {
 }
 
 /// Everything in a directory and below that holds these bytes.
-fn holding(directory: &Path, bytes: &str) -> Vec<PathBuf> {
+pub fn holding(directory: &Path, bytes: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -415,8 +415,19 @@ fn what_cannot_be_replayed_is_refused_before_a_server_starts() {
     }
     let dump = dump.to_str().unwrap();
     refused(
-        &["postgres:17", "postgres:18", "--data", dump],
+        &["postgres:17", "postgres:18", "--no-execute", "--data", dump],
         "add --plans-only",
+    );
+    refused(
+        &[
+            "postgres:17",
+            "postgres:18",
+            "--budget",
+            "soon",
+            "--data",
+            dump,
+        ],
+        "--budget 15m",
     );
     let dsn = "dsn:postgres://me@localhost/shop";
     refused(

@@ -24,6 +24,7 @@ mod insert_servers;
 mod lab;
 mod pgbench_servers;
 mod ping;
+mod replay;
 mod rocksdb;
 
 use deltabench_compare::Records;

@@ -2,7 +2,7 @@
 
 use super::findings::{Finding, Section, verdicts};
 use super::parting::Parting;
-use super::{changed_for, head, left_out, server_name};
+use super::{changed_for, head, left_out, server_name, times};
 use crate::html::{Document, document};
 use deltabench_model::replayed::{
     ErrorVerdict, PlanLine, PlanVerdict, ReplayVerdict, Replayed, ReplayedStatement, ResultVerdict,
@@ -27,6 +27,8 @@ pub fn replayed_page(replayed: &Replayed) -> String {
 fn candidate(replayed: &Replayed, place: usize) -> Markup {
     html! {
         h1 { (head(replayed, place)) }
+        @if let Some(text) = times::head(replayed, place) { p.lead { (text) } }
+        (server_time(replayed, place))
         @for section in Section::ALL {
             @let findings = section.findings(replayed, place);
             @if !findings.is_empty() {
@@ -35,6 +37,35 @@ fn candidate(replayed: &Replayed, place: usize) -> Markup {
             }
         }
         (all(replayed, place))
+    }
+}
+
+/// The times of all statements that matter.
+fn server_time(replayed: &Replayed, place: usize) -> Markup {
+    let rows = times::rows(replayed, place);
+    html! {
+        @if !rows.is_empty() {
+            h2 { "Server time" }
+            table.replayed-all {
+                thead { tr { th {} @for name in times::COLUMNS { th { (name) } } } }
+                tbody {
+                    @for row in &rows {
+                        tr {
+                            td { (row.sign) }
+                            td title=(row.text) {
+                                (row.name)
+                                @for text in &row.below { br; small { (text) } }
+                            }
+                            td { (row.share) }
+                            td { (row.ratio) }
+                            td { (row.milliseconds) }
+                            td { (row.plan) }
+                            td { (row.workload) }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -2,8 +2,8 @@ use super::parting::Parting;
 use super::*;
 use deltabench_model::replayed::{
     Covered, ErrorVerdict, LeftOut, OnServer, PlanChange, PlanLine, PlanShare, REPLAYED_FORMAT,
-    ReplayFailure, ReplayedData, ReplayedFile, ReplayedLoadFailure, ReplayedPlan, ReplayedServer,
-    WeightedBy,
+    ReplayFailure, ReplayTimes, ReplayedData, ReplayedFile, ReplayedLoadFailure, ReplayedPlan,
+    ReplayedServer, StatementTime, TimeParts, TimeRatio, TimeVerdict, WeightedBy, WorkloadTime,
 };
 
 fn server(name: &str, settings: &[(&str, &str)]) -> ReplayedServer {
@@ -42,6 +42,7 @@ fn verdict() -> ReplayVerdict {
         results: ResultVerdict::Same,
         differing: 0,
         causes: Vec::new(),
+        time: None,
     }
 }
 
@@ -241,7 +242,108 @@ pub(crate) fn replayed() -> Replayed {
             examples: vec!["copy t from stdin".to_owned()],
         }],
         notes: Vec::new(),
+        times: None,
     }
+}
+
+fn ratio(estimate: f64, half: f64) -> TimeRatio {
+    TimeRatio {
+        estimate,
+        low: Some(estimate - half),
+        high: Some(estimate + half),
+    }
+}
+
+fn time(verdict: TimeVerdict, estimate: f64, share: f64) -> StatementTime {
+    StatementTime {
+        verdict,
+        why: None,
+        ratio: ratio(estimate, 0.01),
+        impact: Some(ratio(share * (estimate - 1.0), share * 0.01)),
+        delta: 0.03,
+        base_ms: 0.1,
+        candidate_ms: 0.1 * estimate,
+        blocks: 10,
+        executions: 4000,
+        parts: None,
+    }
+}
+
+/// The same with a time of each sort.
+fn timed() -> Replayed {
+    let mut replayed = replayed();
+    let verdicts = [
+        ("by_customer", TimeVerdict::Slower, 1.318),
+        ("some_rows", TimeVerdict::Unfit, 2.0),
+        ("flips", TimeVerdict::NoChange, 1.001),
+    ];
+    for (name, verdict, estimate) in verdicts {
+        let mut all = replayed.statements.iter_mut();
+        let found = all.find(|one| one.name.as_deref() == Some(name)).unwrap();
+        found.verdicts[0].time = Some(time(verdict, estimate, found.share.unwrap()));
+    }
+    let more = [
+        ("steady_slow", TimeVerdict::Slower, 1.04, 0.06),
+        ("better", TimeVerdict::Faster, 0.8, 0.03),
+        ("open", TimeVerdict::Inconclusive, 1.02, 0.02),
+        ("tiny", TimeVerdict::DoesNotMatter, 1.5, 0.0001),
+    ];
+    for (name, verdict, estimate, share) in more {
+        let mut own = self::verdict();
+        own.time = Some(time(verdict, estimate, share));
+        replayed.statements.push(statement(name, share, own));
+    }
+    for statement in &mut replayed.statements {
+        let verdict = &mut statement.verdicts[0];
+        let Some(time) = &mut verdict.time else {
+            continue;
+        };
+        if verdict.changed > 0 {
+            time.parts = Some(TimeParts {
+                changed: 9.4,
+                changed_tuples: 1,
+                same: 1.003,
+            });
+        }
+        if time.verdict == TimeVerdict::Unfit {
+            time.why = Some("it returns another number of rows".to_owned());
+        }
+    }
+    replayed.times = Some(ReplayTimes {
+        blocks: 8,
+        planned_blocks: 10,
+        statements: 7,
+        share: Some(0.931),
+        impact: 0.001,
+        workload: vec![WorkloadTime {
+            server: Some(1),
+            verdict: TimeVerdict::Slower,
+            ratio: ratio(1.129, 0.012),
+        }],
+        placebo: Some(WorkloadTime {
+            server: None,
+            verdict: TimeVerdict::NoChange,
+            ratio: ratio(1.001, 0.004),
+        }),
+        placebo_different: 1,
+        notes: vec!["not timed: gone: it failed with 57014 while it was timed".to_owned()],
+    });
+    replayed
+}
+
+#[test]
+fn times_are_told_with_plan_regressions_first() {
+    insta::assert_snapshot!(replayed_text(&timed(), 120));
+    let page = replayed_page(&timed());
+    for text in [
+        "Server time",
+        "1.318 [1.308, 1.328]",
+        "9.400 times as long",
+        "+12.9 % [+11.7, +14.1]",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(timed().has_slower() && !replayed().has_slower());
 }
 
 #[test]

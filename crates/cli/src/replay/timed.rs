@@ -1,0 +1,298 @@
+//! The times of a replay: a run of its own in the lab, which can be resumed.
+
+use super::{Files, answer, code, json_file, publish, read};
+use crate::arguments::replay::ReplayArguments;
+use crate::arguments::results::Resume;
+use crate::bench::{Bench, Measured};
+use crate::clock::{now, seed_from_clock};
+use crate::config::Config;
+use crate::console::{say, write_file};
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::request::{percent, time};
+use crate::store::{open, store_problem};
+use crate::targets::check_still_there;
+use deltabench_capture::Capture;
+use deltabench_kinds::replay::{Loaded, PlanWish, Replay, add_times, plan};
+use deltabench_lab::Judged;
+use deltabench_model::plan::{Plan, PlannedServer, Role};
+use deltabench_model::problem::Problem;
+use deltabench_model::replayed::{Replayed, ReplayedFile};
+use deltabench_model::work::replay::ReplaySetup;
+use deltabench_replay::{Consent, DumpFile, Kept, Request, Wish, load_again, survey};
+use deltabench_report::replayed_json;
+use deltabench_run::events::Observer;
+use deltabench_run::session::SessionEnd;
+use deltabench_store::{RunLock, RunState, Store};
+use deltabench_workload::Library;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How the times are measured.
+pub struct Timing {
+    blocks: u32,
+    budget_seconds: f64,
+    impact: f64,
+    delta: Option<f64>,
+}
+
+impl Timing {
+    /// What the options say.
+    ///
+    /// Errors: a time or a percentage that is none; execution forbidden.
+    pub fn of(arguments: &ReplayArguments) -> Result<Self, Problem> {
+        if arguments.no_execute {
+            return Err(
+                Problem::new("without executing a statement there is no time")
+                    .hint("add --plans-only, or leave out --no-execute"),
+            );
+        }
+        Ok(Self {
+            blocks: arguments.blocks,
+            budget_seconds: time(&arguments.budget)?,
+            impact: percent(&arguments.impact)?,
+            delta: arguments.delta.as_deref().map(percent).transpose()?,
+        })
+    }
+}
+
+/// Where a replay is measured, and where its reports go.
+pub struct Place<'a> {
+    pub bench: Bench,
+    pub lock: RunLock,
+    pub config: &'a Config,
+    /// Other files for the reports.
+    pub files: Files<'a>,
+}
+
+/// Measures what plans and results leave, and publishes all of it.
+pub fn measure(
+    mut replayed: Replayed,
+    kept: Kept,
+    (request, timing): (&Request<'_>, &Timing),
+    place: Place<'_>,
+) -> Result<u8, Failure> {
+    let Kept {
+        servers,
+        statements,
+        jobs,
+    } = kept;
+    let absolute = |path: &Path| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        path.display().to_string()
+    };
+    let setup = ReplaySetup {
+        capture: ReplayedFile {
+            path: absolute(request.capture_path),
+            sha256: request.capture_sha256.clone(),
+        },
+        data: ReplayedFile {
+            path: absolute(request.dump.path()),
+            sha256: Some(request.survey.sha256.clone()),
+        },
+        weighted_by: replayed.covered.weighted_by,
+        settings: request
+            .servers
+            .iter()
+            .map(|wish| wish.settings.clone())
+            .collect(),
+        budget_seconds: timing.budget_seconds,
+        impact: timing.impact,
+        timeout_seconds: request.timeout_seconds,
+        statements,
+    };
+    let wish = |wish: &'_ Wish| (wish.installation.clone(), wish.named_settings.clone());
+    let named: Vec<_> = request.servers.iter().map(wish).collect();
+    let plan = plan(PlanWish {
+        seed: seed_from_clock(),
+        servers: named
+            .iter()
+            .map(|(found, settings)| (found, settings.as_slice()))
+            .collect(),
+        replayed: &replayed,
+        setup,
+        blocks: timing.blocks,
+        delta: timing.delta,
+        checksums: request.checksums,
+        command: std::env::args().collect(),
+    });
+    // What is known stays known if the rest is killed.
+    write_file(
+        &json_file(request.name, place.config),
+        &replayed_json(&replayed),
+    )?;
+    let mut place = place;
+    let created = place
+        .bench
+        .store
+        .create_run(request.name, &plan, RunState::Running, now().1);
+    created.map_err(store_problem)?;
+    let loaded = Loaded { servers, jobs };
+    carry_out(&mut replayed, (request.name, &plan), loaded, place)
+}
+
+/// Measures a stored plan, or what is left of it, and publishes.
+fn carry_out(
+    replayed: &mut Replayed,
+    (run, plan): (&str, &Plan),
+    loaded: Loaded,
+    place: Place<'_>,
+) -> Result<u8, Failure> {
+    let Place {
+        mut bench,
+        lock,
+        config,
+        files,
+    } = place;
+    let library = Library::builtin().map_err(Failure::Failed)?;
+    let mut progress = Progress::new(bench.planned(plan));
+    let setup = plan.work.replay();
+    progress.note(&format!(
+        "measuring {} statements in {} blocks of all servers; for about {:.0} min",
+        plan.cells.len(),
+        plan.timing.blocks,
+        setup.map_or(0.0, |setup| setup.budget_seconds / 60.0)
+    ));
+    let benchmark = Replay::with(loaded);
+    let measured = bench.measure_with(
+        &benchmark,
+        (run, plan),
+        &library,
+        (lock, false),
+        &mut progress,
+    );
+    drop(progress);
+    let Measured { end, judged } = measured?;
+    with_times(replayed, judged, &bench.store)?;
+    publish(replayed, files, config)?;
+    if end == SessionEnd::Interrupted {
+        say(&format!("interrupted; `deltabench resume {run}` continues"));
+        return Ok(interrupt::STATUS);
+    }
+    code(replayed)
+}
+
+/// Adds what a run has measured.
+fn with_times(replayed: &mut Replayed, judged: Judged, store: &Store) -> Result<(), Failure> {
+    let (run, plan) = (judged.run().to_owned(), judged.plan().clone());
+    let records = store.records(&run).map_err(store_problem)?;
+    let comparison = judged.into_comparison();
+    add_times(replayed, &plan, &records, &comparison).map_err(Failure::Failed)
+}
+
+/// A replay of the lab, with its times as far as they are measured.
+pub fn stored(name: &str, config: &Config) -> Result<Replayed, Failure> {
+    let mut replayed = read(&json_file(name, config)).map_err(Failure::Refused)?;
+    let store = open(config)?;
+    let known = store.runs().map_err(store_problem)?;
+    if known.iter().any(|run| run.run == name) {
+        let plan = store.plan(name).map_err(store_problem)?;
+        let judged = Judged::of(name, &plan, &store).map_err(Failure::Failed)?;
+        with_times(&mut replayed, judged, &store)?;
+    }
+    Ok(replayed)
+}
+
+/// Measures the rest of a replay that was interrupted or killed: the dump is loaded again.
+pub fn resume(
+    run: &str,
+    plan: &Plan,
+    arguments: &Resume,
+    (mut bench, config): (Bench, &Config),
+) -> Result<u8, Failure> {
+    let setup = plan.work.replay();
+    let setup = setup.ok_or_else(|| Failure::Failed(Problem::new("the plan is not a replay's")))?;
+    let output = &arguments.output;
+    let files = (output.json.as_deref(), output.html.as_deref());
+    let reached = bench.store.reached(run).map_err(store_problem)?;
+    if reached.is_some_and(|reached| reached.state == RunState::Finished) {
+        return print_again(run, files, config);
+    }
+    let mut replayed = read(&json_file(run, config)).map_err(Failure::Refused)?;
+    let lock = bench.store.lock_run(run).map_err(Failure::Refused)?;
+    check_still_there(plan).map_err(Failure::Refused)?;
+    let capture_path = PathBuf::from(&setup.capture.path);
+    let found = super::sha256(&capture_path).map_err(Failure::Refused)?;
+    same_file(&setup.capture, found.as_deref()).map_err(Failure::Refused)?;
+    let capture = Capture::open(&capture_path).map_err(Failure::Refused)?;
+    let dump = DumpFile::find(Path::new(&setup.data.path)).map_err(Failure::Refused)?;
+    let survey = survey(&dump).map_err(|error| Failure::Refused(error.problem(dump.path())))?;
+    same_file(&setup.data, Some(&survey.sha256)).map_err(Failure::Refused)?;
+    let (host, interrupted) = (bench.host.clone(), Arc::clone(&bench.interrupted));
+    let request = Request {
+        name: run,
+        servers: wishes(plan, setup),
+        capture: &capture,
+        capture_path: &capture_path,
+        capture_sha256: setup.capture.sha256.clone(),
+        dump: &dump,
+        survey: &survey,
+        draws: 1,
+        // It has been executed before.
+        consent: Consent {
+            reads: true,
+            functions: true,
+        },
+        timed: true,
+        timeout_seconds: setup.timeout_seconds,
+        checksums: plan.checksums,
+        workspaces: &host.workspaces,
+        cache: &host.cache,
+        user: &host.user,
+        interrupted: &interrupted,
+    };
+    let records = bench.store.records(run).map_err(store_problem)?.len();
+    say(&format!(
+        "resuming {run}: {records} visits of servers are done"
+    ));
+    let kept = answer(load_again(&request, setup.statements.clone(), &mut say))?;
+    let Some(kept) = kept else {
+        return Ok(interrupt::STATUS);
+    };
+    let running = bench.store.finish_run(run, RunState::Running, now().1);
+    running.map_err(store_problem)?;
+    let place = Place {
+        bench,
+        lock,
+        config,
+        files,
+    };
+    let loaded = Loaded {
+        servers: kept.servers,
+        jobs: kept.jobs,
+    };
+    carry_out(&mut replayed, (run, plan), loaded, place)
+}
+
+/// Publishes a replay that is finished.
+fn print_again(run: &str, files: Files<'_>, config: &Config) -> Result<u8, Failure> {
+    say(&format!("{run} is finished"));
+    let replayed = stored(run, config)?;
+    publish(&replayed, files, config)?;
+    code(&replayed)
+}
+
+/// The servers of a plan as they were wished for: without the placebo, which is made of the base.
+fn wishes(plan: &Plan, setup: &ReplaySetup) -> Vec<Wish> {
+    let servers = plan
+        .servers
+        .iter()
+        .filter(|server| server.role != Role::Placebo);
+    let wish = |(server, settings): (&PlannedServer, &Vec<(String, String)>)| Wish {
+        installation: server.installation.clone(),
+        settings: settings.clone(),
+        named_settings: server.settings.clone(),
+    };
+    servers.zip(&setup.settings).map(wish).collect()
+}
+
+/// Refuses a file that is not the one that a replay began with.
+fn same_file(known: &ReplayedFile, found: Option<&str>) -> Result<(), Problem> {
+    if known.sha256.as_deref() == found {
+        return Ok(());
+    }
+    Err(Problem::new(format!("{} is not what it was", known.path))
+        .detail("the replay began with other content")
+        .hint("start a new replay"))
+}

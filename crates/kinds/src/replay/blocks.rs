@@ -1,0 +1,192 @@
+//! A block of a replay: servers restart, statistics are drawn anew, open statements are visited.
+
+use super::budget::visit_seconds;
+use super::record::VisitRecord;
+use super::visit::{Visit, VisitEnd};
+use deltabench_model::plan::{CellId, Plan, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_model::units::{count, to_f64};
+use deltabench_model::work::replay::ReplaySetup;
+use deltabench_replay::{Start, TimedJob, TimedServers};
+use deltabench_run::benchmark::{BlockEnd, BlockOrder, Blocks};
+use deltabench_run::schedule::BlockSchedule;
+use deltabench_run::session::{RunProgress, Session, store_problem};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Seconds that a visit takes beside its slices, before one has told.
+const BESIDE_SECONDS: f64 = 0.1;
+
+/// Servers that have the tables, and what is sent to them.
+pub struct Loaded {
+    pub servers: TimedServers,
+    /// In the order of the plan's cells.
+    pub jobs: Vec<TimedJob>,
+}
+
+/// What blocks need beside the session itself.
+pub(super) struct ReplayBlocks<'p> {
+    setup: &'p ReplaySetup,
+    servers: TimedServers,
+    jobs: Vec<TimedJob>,
+    /// Seconds that a visit takes beside its slices.
+    beside: f64,
+}
+
+impl<'p> ReplayBlocks<'p> {
+    pub(super) fn new(setup: &'p ReplaySetup, loaded: Loaded) -> Self {
+        Self {
+            setup,
+            servers: loaded.servers,
+            jobs: loaded.jobs,
+            beside: BESIDE_SECONDS,
+        }
+    }
+}
+
+/// Which cluster plays each server of a block, in the order of their starts.
+fn starts(plan: &Plan, schedule: &BlockSchedule) -> Vec<Start> {
+    let start = |server: &usize| {
+        Some(Start {
+            server: *server,
+            cluster: *schedule.slots.get(*server)?,
+            port: *schedule.ports.get(*server)?,
+            own_executable: plan.draws_executables(),
+        })
+    };
+    schedule.start_order.iter().filter_map(start).collect()
+}
+
+impl Blocks for ReplayBlocks<'_> {
+    fn set_up(&mut self, _: &mut Session<'_>) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// Those with a record of every server.
+    fn done(&self, session: &Session<'_>) -> Result<Vec<(u32, CellId)>, Problem> {
+        let records = session.store.records(session.run).map_err(store_problem)?;
+        let mut servers: BTreeMap<(u32, CellId), usize> = BTreeMap::new();
+        for record in &records {
+            *servers.entry((record.block, record.cell)).or_default() += 1;
+        }
+        let all = session.plan.servers.len();
+        let done = servers.into_iter().filter(|(_, servers)| *servers == all);
+        Ok(done.map(|(place, _)| place).collect())
+    }
+
+    fn block(
+        &mut self,
+        session: &mut Session<'_>,
+        BlockOrder { block, open }: BlockOrder<'_>,
+        progress: &mut RunProgress,
+    ) -> Result<BlockEnd, Problem> {
+        let plan = session.plan;
+        let schedule = BlockSchedule::of(plan, block);
+        let started = session.clock.now();
+        self.servers.restart(&starts(plan, &schedule))?;
+        session.observer.doing("drawing statistics");
+        self.servers.analyze()?;
+        let is_open = |cell: &CellId| open.contains(cell) && !progress.is_done(block, *cell);
+        let cells: Vec<CellId> = schedule.cells.iter().copied().filter(is_open).collect();
+        let known = progress.slices.partition_point(|slice| slice.block < block);
+        let before = progress.slices.get(..known).unwrap_or_default();
+        let left = self.seconds_left(session, block, started, cells.len());
+        let seconds = visit_seconds(plan, self.setup, (&cells, before), left);
+        let (mut wanted, mut took) = (0.0, 0.0);
+        for (place, (cell, seconds)) in (1..).zip(cells.iter().zip(&seconds)) {
+            if session.interrupted.load(Ordering::Relaxed) {
+                return Ok(BlockEnd::Interrupted);
+            }
+            let began = session.clock.now();
+            session.doing(*cell);
+            let Some(records) = self.visit(session, (block, *cell), *seconds)? else {
+                return Ok(BlockEnd::Interrupted);
+            };
+            self.keep(session, (block, *cell), &records, progress)?;
+            progress.visited((block, *cell), began, session.clock);
+            wanted += seconds * to_f64(count(plan.servers.len()));
+            took += session.clock.since(began);
+            let planned = u32::try_from(cells.len()).unwrap_or(u32::MAX);
+            session.observer.visit(block, place, planned);
+        }
+        self.beside = (took - wanted).max(0.0) / to_f64(count(cells.len()).max(1));
+        Ok(BlockEnd::GoneThrough)
+    }
+
+    fn take_down(self: Box<Self>) -> Result<(), Problem> {
+        self.servers.dismantle()
+    }
+}
+
+impl ReplayBlocks<'_> {
+    /// Seconds of slices that a block may have: its part of the time that is left, without what it has taken
+    /// and what its visits take beside.
+    fn seconds_left(
+        &self,
+        session: &Session<'_>,
+        block: u32,
+        started: Duration,
+        visits: usize,
+    ) -> f64 {
+        let spent = session.clock.since(started);
+        let before = session.clock.since(session.began) - spent;
+        let blocks = session.plan.timing.blocks.saturating_sub(block).max(1);
+        let mine = (self.setup.budget_seconds - before) / f64::from(blocks);
+        (mine - spent - self.beside * to_f64(count(visits))).max(0.0)
+    }
+
+    /// A visit; nothing if the user wants to stop.
+    fn visit(
+        &self,
+        session: &Session<'_>,
+        (block, cell): (u32, CellId),
+        seconds: f64,
+    ) -> Result<Option<Vec<VisitRecord>>, Problem> {
+        let place = cell.index();
+        let known = (self.setup.statements.get(place), self.jobs.get(place));
+        let ((Some(statement), Some(job)), Some(planned)) = (known, session.plan.cell(cell)) else {
+            return Err(Problem::new(
+                "the plan has a statement that the capture lacks",
+            ));
+        };
+        let visit = Visit {
+            plan: session.plan,
+            statement,
+            job,
+            servers: &self.servers,
+            block,
+            cell,
+            seconds,
+            interrupted: session.interrupted,
+        };
+        Ok(match visit.carry_out(planned)? {
+            VisitEnd::Complete(records) => Some(records),
+            VisitEnd::Interrupted => None,
+        })
+    }
+
+    /// Stores a visit: it is done when the records of all servers are on disk.
+    fn keep(
+        &self,
+        session: &mut Session<'_>,
+        (block, cell): (u32, CellId),
+        records: &[VisitRecord],
+        progress: &mut RunProgress,
+    ) -> Result<(), Problem> {
+        let statement = self.setup.statements.get(cell.index());
+        for (server, visit) in ServerId::each().zip(records) {
+            let place = (block, cell, server);
+            let record = visit.record(place)?;
+            session
+                .store
+                .add_record(session.run, &record)
+                .map_err(store_problem)?;
+            let slice = statement.and_then(|statement| visit.slice(place, statement));
+            progress
+                .slices
+                .extend(slice.filter(|_| visit.failed.is_none()));
+        }
+        Ok(())
+    }
+}

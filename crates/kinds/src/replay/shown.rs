@@ -1,0 +1,26 @@
+//! A replay among other runs: its own report is made of the replay itself.
+
+use super::Replay;
+use crate::shown::{JudgedRun, Show, Shown};
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+use deltabench_store::Store;
+
+impl Show for Replay {
+    fn block(&self, plan: &Plan) -> String {
+        format!(
+            "{} captured statements with their values, in slices of {} ms that alternate between the servers",
+            plan.cells.len(),
+            plan.timing.slice_ms
+        )
+    }
+
+    fn data(&self, plan: &Plan) -> String {
+        let setup = plan.work.replay();
+        setup.map_or_else(String::new, |setup| setup.data.path.clone())
+    }
+
+    fn shown(&self, _: &JudgedRun<'_>, _: &Store) -> Result<Shown, Problem> {
+        Ok(Shown::default())
+    }
+}

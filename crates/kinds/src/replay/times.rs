@@ -1,0 +1,292 @@
+//! What the times of a replay say: of the whole workload, and of each statement.
+
+use super::budget::shares;
+use super::record::VisitRecord;
+use super::setup_of;
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
+use deltabench_compare::impact::ServerTimes;
+use deltabench_compare::{Records, reading::Reader};
+use deltabench_model::plan::{CellId, Plan, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_model::record::Record;
+use deltabench_model::replayed::{
+    ReplayTimes, Replayed, StatementTime, TimeParts, TimeRatio, TimeVerdict, WeightedBy,
+    WorkloadTime,
+};
+use deltabench_model::slice::Slice;
+use deltabench_model::units::{count, to_f64};
+use deltabench_model::work::replay::{ReplaySetup, TimedStatement};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Place of the first candidate among the servers of the plan, and of the report.
+const FIRST: (usize, usize) = (2, 1);
+
+/// Adds to a replay what its visits say. `comparison` is what all cells say, corrected for their number.
+///
+/// Errors: a record that cannot be read.
+pub fn add_times(
+    replayed: &mut Replayed,
+    plan: &Plan,
+    records: &[Record],
+    comparison: &Comparison,
+) -> Result<(), Problem> {
+    let setup = setup_of(&plan.work)?;
+    let measured = Measured::of(plan, setup, records, comparison)?;
+    for (cell, timed) in CellId::each().zip(&setup.statements) {
+        let place = usize::try_from(timed.place).ok();
+        let statement = place.and_then(|place| replayed.statements.get_mut(place));
+        for verdict in statement
+            .into_iter()
+            .flat_map(|statement| &mut statement.verdicts)
+        {
+            let server = ServerId::at(verdict.server + FIRST.0 - FIRST.1);
+            verdict.time = measured.statement(cell, timed, server);
+        }
+    }
+    replayed.times = Some(measured.whole());
+    Ok(())
+}
+
+/// Everything that was measured.
+struct Measured<'a> {
+    plan: &'a Plan,
+    setup: &'a ReplaySetup,
+    comparison: &'a Comparison,
+    visits: BTreeMap<(CellId, ServerId), Vec<VisitRecord>>,
+    /// SQLSTATEs of statements that failed while they were timed.
+    failed: BTreeMap<CellId, String>,
+    slices: Vec<Slice>,
+    /// Of the workload's time, by cell.
+    shares: Vec<f64>,
+    times: BTreeMap<ServerId, ServerTimes>,
+}
+
+impl<'a> Measured<'a> {
+    fn of(
+        plan: &'a Plan,
+        setup: &'a ReplaySetup,
+        records: &[Record],
+        comparison: &'a Comparison,
+    ) -> Result<Self, Problem> {
+        let all = Records {
+            records,
+            ..Records::default()
+        };
+        let slices = super::reading::ReplayReader.read(plan, &all)?.slices;
+        let (mut visits, mut failed) = (BTreeMap::new(), BTreeMap::new());
+        for record in records {
+            let Some(visit) = VisitRecord::read(record)? else {
+                continue;
+            };
+            match &visit.failed {
+                Some(sqlstate) => {
+                    failed.insert(record.cell, sqlstate.clone());
+                }
+                None => {
+                    let of: &mut Vec<_> = visits.entry((record.cell, record.server)).or_default();
+                    of.push(visit);
+                }
+            }
+        }
+        let others = plan.candidates().into_iter().chain(plan.placebo());
+        let times = others.map(|server| (server, ServerTimes::of(plan, &slices, server)));
+        Ok(Self {
+            plan,
+            setup,
+            comparison,
+            visits,
+            failed,
+            shares: shares(plan, setup, &slices),
+            times: times.collect(),
+            slices,
+        })
+    }
+
+    fn share(&self, cell: CellId) -> f64 {
+        self.shares.get(cell.index()).copied().unwrap_or(0.0)
+    }
+
+    /// What the times of a statement say of a candidate; absent if nothing was measured.
+    fn statement(
+        &self,
+        cell: CellId,
+        timed: &TimedStatement,
+        server: ServerId,
+    ) -> Option<StatementTime> {
+        let mut cells = self.comparison.cells.iter();
+        let found = cells.find(|found| found.cell == cell && found.candidate == server)?;
+        let mut metrics = found.metrics.iter();
+        let speed = metrics.find(|metric| metric.metric == Metric::Throughput)?;
+        // Of throughput, so that the ends change places.
+        let ratio = TimeRatio {
+            estimate: 1.0 / speed.ratio.estimate,
+            low: speed.ratio.ci95.map(|(_, high)| 1.0 / high),
+            high: speed.ratio.ci95.map(|(low, _)| 1.0 / low),
+        };
+        let share = self.share(cell);
+        let matters = |ratio: f64| share * (ratio - 1.0);
+        let hardly = self
+            .times
+            .get(&server)
+            .is_some_and(|times| times.hardly_matters(cell, share, self.setup.impact));
+        let (verdict, why) = verdict(found, hardly);
+        let visits = self
+            .visits
+            .get(&(cell, server))
+            .map_or(&[][..], Vec::as_slice);
+        Some(StatementTime {
+            verdict,
+            why: why.or_else(|| self.failed.get(&cell).map(|state| failed_words(state))),
+            ratio,
+            impact: (share > 0.0).then(|| TimeRatio {
+                estimate: matters(ratio.estimate),
+                low: ratio.low.map(matters),
+                high: ratio.high.map(matters),
+            }),
+            delta: found.delta,
+            base_ms: 1e3 / speed.base,
+            candidate_ms: 1e3 / speed.candidate,
+            blocks: found.blocks,
+            executions: visits.iter().map(VisitRecord::executions).sum(),
+            parts: self.parts(cell, timed, server),
+        })
+    }
+
+    /// The time of the tuples with another plan, and of the rest.
+    fn parts(&self, cell: CellId, timed: &TimedStatement, server: ServerId) -> Option<TimeParts> {
+        let number = u32::try_from(server.index()).ok()?;
+        let tuples = timed.tuples.iter();
+        let changed: BTreeSet<u32> = tuples
+            .filter(|tuple| tuple.changed.contains(&number))
+            .map(|tuple| tuple.place)
+            .collect();
+        let ratio = |wanted: bool| {
+            let mean = |server: ServerId| {
+                let visits = self.visits.get(&(cell, server))?;
+                let of = |visit: &VisitRecord| {
+                    visit.mean_ns(timed, |place| changed.contains(&place) == wanted)
+                };
+                let means: Vec<f64> = visits.iter().filter_map(of).collect();
+                (!means.is_empty()).then(|| means.iter().sum::<f64>() / to_f64(count(means.len())))
+            };
+            Some(mean(server)? / mean(self.plan.base())?)
+        };
+        Some(TimeParts {
+            changed: ratio(true)?,
+            changed_tuples: count(changed.len()),
+            same: ratio(false)?,
+        })
+    }
+
+    fn whole(&self) -> ReplayTimes {
+        let placebo = self.plan.placebo();
+        let placebo = placebo.and_then(|server| Some((None, self.times.get(&server)?)));
+        let candidates = self.plan.candidates().into_iter().filter_map(|server| {
+            let place = server.index() + FIRST.1 - FIRST.0;
+            Some((Some(place), self.times.get(&server)?))
+        });
+        let whole = |(place, times): (Option<usize>, &ServerTimes)| {
+            let whole = times.whole(&self.comparable(place), self.plan.delta)?;
+            let verdict = match whole.verdict {
+                Verdict::Regression => TimeVerdict::Slower,
+                Verdict::Improvement => TimeVerdict::Faster,
+                Verdict::NoChange => TimeVerdict::NoChange,
+                _ => TimeVerdict::Inconclusive,
+            };
+            let time = WorkloadTime {
+                server: place,
+                verdict,
+                ratio: TimeRatio {
+                    estimate: whole.ratio.estimate,
+                    low: whole.ratio.ci95.map(|(low, _)| low),
+                    high: whole.ratio.ci95.map(|(_, high)| high),
+                },
+            };
+            Some((time, whole.off))
+        };
+        let placebo = placebo.and_then(whole);
+        let off = placebo.as_ref().is_some_and(|(_, off)| *off);
+        let mut workload: Vec<WorkloadTime> =
+            candidates.filter_map(whole).map(|(time, _)| time).collect();
+        for time in workload
+            .iter_mut()
+            .filter(|_| off || !self.comparison.host_ok)
+        {
+            if time.verdict != TimeVerdict::Inconclusive {
+                time.verdict = TimeVerdict::Unfit;
+            }
+        }
+        let measured: BTreeSet<CellId> = self.slices.iter().map(|slice| slice.cell).collect();
+        let different = self.comparison.placebo_cells.iter();
+        ReplayTimes {
+            blocks: self
+                .slices
+                .iter()
+                .map(|slice| slice.block + 1)
+                .max()
+                .unwrap_or(0),
+            planned_blocks: self.plan.timing.blocks,
+            statements: count(measured.len()),
+            share: (self.setup.weighted_by == WeightedBy::Time).then(|| {
+                let shares = self.comparable(None);
+                let of = |cell: &CellId| shares.get(cell.index()).copied().unwrap_or(0.0);
+                measured.iter().map(of).sum()
+            }),
+            impact: self.setup.impact,
+            workload,
+            placebo: placebo.map(|(time, _)| time),
+            placebo_different: count(different.filter(|cell| cell.verdict.is_change()).count()),
+            notes: self.notes(),
+        }
+    }
+
+    /// The shares of cells that do the same work on a candidate, in this place of the report, as on the base;
+    /// without one, on all candidates.
+    fn comparable(&self, place: Option<usize>) -> Vec<f64> {
+        let wanted = place.and_then(|place| u32::try_from(place + FIRST.0 - FIRST.1).ok());
+        let other = |statement: &TimedStatement| {
+            let mut unfit = statement.unfit.iter();
+            unfit.any(|(server, _)| wanted.is_none_or(|wanted| wanted == *server))
+        };
+        let cells = self.shares.iter().zip(&self.setup.statements);
+        cells
+            .map(|(share, statement)| if other(statement) { 0.0 } else { *share })
+            .collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let failed = self.failed.iter().filter_map(|(cell, sqlstate)| {
+            let name = &self.plan.cell(*cell)?.workload;
+            Some(format!("not timed: {name}: {}", failed_words(sqlstate)))
+        });
+        let findings = self.comparison.findings.iter();
+        failed
+            .chain(findings.map(|finding| finding.text.clone()))
+            .collect()
+    }
+}
+
+fn failed_words(sqlstate: &str) -> String {
+    format!("it failed with {sqlstate} while it was timed")
+}
+
+/// What a cell says of a statement that moves the workload by hardly anything, or not.
+fn verdict(found: &CellComparison, hardly: bool) -> (TimeVerdict, Option<String>) {
+    match found.verdict {
+        Verdict::Unfit => (TimeVerdict::Unfit, Some(found.reason.clone())),
+        _ if hardly => (TimeVerdict::DoesNotMatter, None),
+        Verdict::Regression => (TimeVerdict::Slower, None),
+        Verdict::Improvement => (TimeVerdict::Faster, None),
+        Verdict::NoChange => (TimeVerdict::NoChange, None),
+        Verdict::Inconclusive => (TimeVerdict::Inconclusive, missing(found)),
+    }
+}
+
+/// What is missing to an answer.
+fn missing(found: &CellComparison) -> Option<String> {
+    let blocks = found.blocks_to_verdict?;
+    Some(match blocks {
+        1 => "needs about 1 more block".to_owned(),
+        blocks => format!("needs about {blocks} more blocks"),
+    })
+}

@@ -1,0 +1,330 @@
+//! Visits of a replay, made up, with a known truth: what statements and the whole workload are said to take.
+
+use crate::builder::{BASE, CANDIDATE, PLACEBO, plan};
+use crate::judged;
+use deltabench_compare::Records;
+use deltabench_kinds::replay::{SliceTimes, TupleTimes, VisitRecord, add_times};
+use deltabench_kinds::run_half;
+use deltabench_model::plan::{Cell, CellId, DataState, Group, Plan, PublishedRate};
+use deltabench_model::record::Record;
+use deltabench_model::replayed::{
+    Covered, ErrorVerdict, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedData,
+    ReplayedFile, ReplayedStatement, ResultVerdict, StatementTime, TimeVerdict, WeightedBy,
+};
+use deltabench_model::units::to_u64;
+use deltabench_model::work::Work;
+use deltabench_model::work::replay::{ReplaySetup, TimedStatement, TimedTuple};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// Time of a tuple on the candidate, relative to the base: by statement and tuple.
+type Truth<'a> = &'a dyn Fn(u32, u32) -> f64;
+
+/// A fast tuple for 99 executions, a slow one for each of them.
+fn statement(place: u32, share: f64) -> TimedStatement {
+    let tuple = |place: u32, weight: f64| TimedTuple {
+        place,
+        weight,
+        changed: if place == 1 {
+            vec![CANDIDATE.0]
+        } else {
+            Vec::new()
+        },
+    };
+    TimedStatement {
+        id: format!("s{place}"),
+        place,
+        share: Some(share),
+        calls: 100,
+        tuples: vec![tuple(0, 99.0), tuple(1, 1.0)],
+        parallel: false,
+        unfit: Vec::new(),
+    }
+}
+
+fn replay_plan(shares: &[f64]) -> Plan {
+    let statements: Vec<TimedStatement> = (0..)
+        .zip(shares)
+        .map(|(place, share)| statement(place, *share))
+        .collect();
+    let cell = |statement: &TimedStatement| Cell {
+        workload: statement.id.clone(),
+        group: Group::Range,
+        clients: 1,
+        writes: false,
+        statements_per_operation: 1,
+        state: DataState::Fresh,
+        rate: None,
+        published: PublishedRate::default(),
+    };
+    let mut plan = plan(statements.iter().map(cell).collect());
+    plan.timing.blocks = 10;
+    let file = || ReplayedFile {
+        path: "x".to_owned(),
+        sha256: None,
+    };
+    plan.work = Work::Replay(ReplaySetup {
+        capture: file(),
+        data: file(),
+        weighted_by: WeightedBy::Time,
+        budget_seconds: 60.0,
+        impact: 0.001,
+        settings: Vec::new(),
+        timeout_seconds: 60,
+        statements,
+    });
+    plan
+}
+
+/// Visits of all statements in ten blocks; restarts scatter by this share.
+fn visits(plan: &Plan, truth: Truth<'_>, (scatter, seed): (f64, u64)) -> Vec<Record> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    // Twelve uniform values: nearly normal, with a variance of 1.
+    let mut noise = move || scatter * ((0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0);
+    let mut records = Vec::new();
+    for block in 0..plan.timing.blocks {
+        for cell in CellId::each().take(plan.cells.len()) {
+            for server in [BASE, PLACEBO, CANDIDATE] {
+                let luck = noise().exp();
+                let tuple = |place: u32, base: f64| {
+                    let changed = if server == CANDIDATE {
+                        truth(cell.0, place)
+                    } else {
+                        1.0
+                    };
+                    let typical_ns = base * changed * luck;
+                    TupleTimes {
+                        place,
+                        executions: 50,
+                        total_ns: to_u64(50.0 * typical_ns),
+                        typical_ns,
+                    }
+                };
+                let visit = VisitRecord {
+                    // The slow one takes as long as all the fast ones together.
+                    tuples: vec![tuple(0, 1e5), tuple(1, 99e5)],
+                    slices: vec![SliceTimes {
+                        started_ns: 1,
+                        duration_ns: 1,
+                        executions: 100,
+                    }],
+                    rows: 3,
+                    failed: None,
+                };
+                records.push(visit.record((block, cell, server)).unwrap());
+            }
+        }
+    }
+    records
+}
+
+fn replayed(plan: &Plan) -> Replayed {
+    let verdict = || ReplayVerdict {
+        server: 1,
+        errors: ErrorVerdict::None,
+        plans: PlanVerdict::Same,
+        changed: 0,
+        changed_share: 0.0,
+        changes: Vec::new(),
+        results: ResultVerdict::Same,
+        differing: 0,
+        causes: Vec::new(),
+        time: None,
+    };
+    let statement = |cell: &Cell| ReplayedStatement {
+        id: cell.workload.clone(),
+        name: None,
+        text: "select ?".to_owned(),
+        kind: "read".to_owned(),
+        calls: 100,
+        share: None,
+        tuples: 2,
+        servers: Vec::new(),
+        verdicts: vec![verdict()],
+    };
+    let statements: Vec<_> = plan.cells.iter().map(statement).collect();
+    Replayed {
+        format: REPLAYED_FORMAT.0.to_owned(),
+        version: REPLAYED_FORMAT.1,
+        name: "r".to_owned(),
+        capture: ReplayedFile {
+            path: "x".to_owned(),
+            sha256: None,
+        },
+        data: ReplayedData {
+            path: "x".to_owned(),
+            sha256: String::new(),
+            bytes: 0,
+            dumped_from: None,
+        },
+        servers: Vec::new(),
+        draws: 1,
+        executed: true,
+        covered: Covered {
+            statements: 0,
+            of: 0,
+            tuples: 0,
+            share: None,
+            weighted_by: WeightedBy::Time,
+        },
+        load_failures: Vec::new(),
+        statements,
+        plans: Vec::new(),
+        left_out: Vec::new(),
+        notes: Vec::new(),
+        times: None,
+    }
+}
+
+/// What is said of these records.
+fn told(plan: &Plan, records: &[Record]) -> Replayed {
+    let all = Records {
+        records,
+        ..Records::default()
+    };
+    let slices = run_half(&plan.work)
+        .reader()
+        .read(plan, &all)
+        .unwrap()
+        .slices;
+    let comparison = judged(
+        plan,
+        &Records {
+            slices: &slices,
+            ..all
+        },
+    );
+    let mut replayed = replayed(plan);
+    add_times(&mut replayed, plan, records, &comparison).unwrap();
+    replayed
+}
+
+fn time(replayed: &Replayed, statement: usize) -> &StatementTime {
+    replayed.statements[statement].verdicts[0]
+        .time
+        .as_ref()
+        .unwrap()
+}
+
+#[test]
+fn one_value_that_became_slower_counts_by_its_executions_and_has_a_line_of_its_own() {
+    let plan = replay_plan(&[0.4, 0.6]);
+    let slower = |statement: u32, tuple: u32| match (statement, tuple) {
+        (0, 1) => 3.0,
+        _ => 1.0,
+    };
+    let told = told(&plan, &visits(&plan, &slower, (0.005, 1)));
+    let (changed, same) = (time(&told, 0), time(&told, 1));
+    // Half of the statement's time takes three times as long.
+    assert_eq!(changed.verdict, TimeVerdict::Slower);
+    assert!((changed.ratio.estimate - 2.0).abs() < 0.02, "{changed:?}");
+    assert!(changed.ratio.low.unwrap() < 2.0 && changed.ratio.high.unwrap() > 2.0);
+    assert!((changed.impact.unwrap().estimate - 0.4).abs() < 0.01);
+    assert!((changed.base_ms - 0.198).abs() < 0.002, "{changed:?}");
+    let parts = changed.parts.unwrap();
+    assert!((parts.changed - 3.0).abs() < 0.03 && (parts.same - 1.0).abs() < 0.01);
+    assert_eq!(parts.changed_tuples, 1);
+    assert_eq!(same.verdict, TimeVerdict::NoChange);
+    let times = told.times.as_ref().unwrap();
+    let whole = &times.workload[0];
+    assert_eq!(
+        (whole.server, whole.verdict),
+        (Some(1), TimeVerdict::Slower)
+    );
+    assert!(
+        (whole.ratio.estimate - 1.4).abs() < 0.01,
+        "0.4 x 2 + 0.6: {whole:?}"
+    );
+    let placebo = times.placebo.as_ref().unwrap();
+    assert!(placebo.ratio.low.unwrap() < 1.0 && placebo.ratio.high.unwrap() > 1.0);
+    assert_eq!((times.share, times.statements), (Some(1.0), 2));
+}
+
+#[test]
+fn a_statement_without_weight_is_closed_and_others_go_on_and_the_whole_stays_right() {
+    let plan = replay_plan(&[0.9, 0.001]);
+    let slower = |statement: u32, _: u32| if statement == 1 { 1.5 } else { 1.02 };
+    let records = visits(&plan, &slower, (0.005, 2));
+    let all = Records {
+        records: &records,
+        ..Records::default()
+    };
+    let kind = run_half(&plan.work);
+    let slices = kind.reader().read(&plan, &all).unwrap().slices;
+    let open = |block: u32| {
+        let before = slices.partition_point(|slice| slice.block < block);
+        kind.open_cells(&plan, block, &slices[..before])
+    };
+    let both = [CellId(0), CellId(1)];
+    assert_eq!(
+        (open(0), open(2)),
+        (both.to_vec(), both.to_vec()),
+        "two blocks say nothing"
+    );
+    assert_eq!(open(3), [CellId(0)]);
+    assert_eq!(open(10), []);
+    let measured = |record: &&Record| record.cell == CellId(0) || record.block < 3;
+    let kept: Vec<Record> = records.iter().filter(measured).cloned().collect();
+    let told = told(&plan, &kept);
+    assert_eq!(time(&told, 1).verdict, TimeVerdict::DoesNotMatter);
+    assert_eq!(time(&told, 1).blocks, 3);
+    let whole = told.times.unwrap().workload[0].ratio;
+    let truth = (0.9 * 1.02 + 0.001 * 1.5) / 0.901;
+    assert!((whole.estimate - truth).abs() < 0.01, "{whole:?}");
+    assert!(
+        whole.low.unwrap() < truth && truth < whole.high.unwrap(),
+        "{whole:?}"
+    );
+}
+
+#[test]
+fn equal_servers_are_called_different_no_more_often_than_stated() {
+    let plan = replay_plan(&[0.1; 10]);
+    let (mut statements, mut workloads) = (0, 0);
+    for seed in 0..100 {
+        let told = told(&plan, &visits(&plan, &|_, _| 1.0, (0.02, seed)));
+        let runs = told.has_slower();
+        let faster = (0..10).any(|one| time(&told, one).verdict == TimeVerdict::Faster);
+        statements += u32::from(runs || faster);
+        let whole = told.times.unwrap().workload[0].ratio;
+        workloads += u32::from(whole.low.unwrap() > 1.0 || whole.high.unwrap() < 1.0);
+    }
+    // Five in a hundred are expected of each; twelve and more come once in 250 such tests.
+    assert!(
+        statements < 12 && workloads < 12,
+        "{statements} {workloads}"
+    );
+}
+
+#[test]
+fn what_failed_or_is_other_work_has_no_verdict_and_no_part_in_the_whole() {
+    let mut plan = replay_plan(&[0.5, 0.3, 0.2]);
+    if let Work::Replay(setup) = &mut plan.work {
+        let why = "it returns another number of rows".to_owned();
+        setup.statements[1].unfit.push((CANDIDATE.0, why));
+    }
+    let slower = |statement: u32, _: u32| if statement == 1 { 5.0 } else { 1.0 };
+    let mut records = visits(&plan, &slower, (0.002, 3));
+    records.retain(|record| record.cell != CellId(2));
+    let failed = VisitRecord {
+        failed: Some("57014".to_owned()),
+        ..VisitRecord::default()
+    };
+    for server in [BASE, PLACEBO, CANDIDATE] {
+        records.push(failed.record((0, CellId(2), server)).unwrap());
+    }
+    let told = told(&plan, &records);
+    assert_eq!(time(&told, 0).verdict, TimeVerdict::NoChange);
+    let other = time(&told, 1);
+    assert_eq!(other.verdict, TimeVerdict::Unfit);
+    assert!(other.why.as_ref().unwrap().contains("number of rows"));
+    let times = told.times.as_ref().unwrap();
+    assert_eq!(times.share, Some(0.5));
+    assert_eq!(times.workload[0].verdict, TimeVerdict::NoChange);
+    assert!(
+        times
+            .notes
+            .iter()
+            .any(|note| note.contains("s2: it failed with 57014"))
+    );
+}

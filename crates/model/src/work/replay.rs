@@ -1,0 +1,57 @@
+//! What a replay measures: reads of a workload with their values, by number.
+//!
+//! Nothing here holds a value of the user: tuples are known by their places in the capture.
+
+use crate::replayed::{ReplayedFile, WeightedBy};
+use serde::{Deserialize, Serialize};
+
+/// What the times of a replay are measured with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplaySetup {
+    /// Where the statements are from.
+    pub capture: ReplayedFile,
+    /// Where the tables are from.
+    pub data: ReplayedFile,
+    /// What the shares of the statements are shares of.
+    pub weighted_by: WeightedBy,
+    /// A statement that moves the workload by less than this share is not measured on, 0.001 is 0.1 %.
+    pub impact: f64,
+    /// Seconds of measuring that are aimed for; the plan's deadline leaves more.
+    pub budget_seconds: f64,
+    /// Settings of each server, the base first: the user's, with those of his configuration. Later ones win.
+    pub settings: Vec<Vec<(String, String)>>,
+    /// Limit of a statement, seconds.
+    pub timeout_seconds: u32,
+    /// In the order of the plan's cells.
+    pub statements: Vec<TimedStatement>,
+}
+
+/// A statement that is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimedStatement {
+    /// As the capture has it.
+    pub id: String,
+    /// Its place among the statements of the report.
+    pub place: u32,
+    /// Share of the workload that its tuples are, 0 to 1; absent if the capture has no weight for it.
+    pub share: Option<f64>,
+    pub calls: u64,
+    pub tuples: Vec<TimedTuple>,
+    /// Whether one of its plans has workers of its own, which need more than one core.
+    pub parallel: bool,
+    /// Why its times are no answer, for each candidate by its place among the plan's servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unfit: Vec<(u32, String)>,
+}
+
+/// A tuple that is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimedTuple {
+    /// Its place among the statement's tuples in the capture.
+    pub place: u32,
+    /// Executions that it stands for.
+    pub weight: f64,
+    /// Candidates that have another plan for it, by their places among the plan's servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<u32>,
+}

@@ -1,0 +1,271 @@
+//! The servers of a replay from block to block: restarted, analysed, connected to; and what is sent to them.
+//!
+//! Order of servers: base, placebo, candidates. The placebo is a copy of the base's data directory, page by
+//! page.
+
+mod found;
+
+pub use found::{TupleFacts, statements};
+
+use crate::request::{Request, Wish};
+use crate::servers::{ROLE, Servers, after_loading, analyze, login, of_server, settings};
+use crate::session::{connect, refused};
+use crate::work::Work;
+use deltabench_capture::{Protocol, Statement};
+use deltabench_driver::tuples::{TupleText, Tuples, TuplesSpec, Way};
+use deltabench_model::endpoint::Endpoint;
+use deltabench_model::problem::Problem;
+use deltabench_model::work::replay::TimedStatement;
+use deltabench_server::{Cluster, ClusterSpec, Slot, Workspace};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+/// Limit for connecting to a server and preparing a statement.
+const CONNECT_LIMIT: Duration = Duration::from_secs(60);
+
+/// Which cluster plays a server of the plan in a block, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    /// Place of the server in the plan.
+    pub server: usize,
+    /// Place of the data directory that it gets.
+    pub cluster: usize,
+    /// Number in the socket's name.
+    pub port: u16,
+    /// Whether it runs a new copy of its executable.
+    pub own_executable: bool,
+}
+
+/// Servers with the tables, which restart in each block. Dropping them stops them and removes their data.
+pub struct TimedServers {
+    // Clusters stop before their directory goes.
+    clusters: Vec<Cluster>,
+    wishes: Vec<Wish>,
+    /// By server: the cluster that plays it.
+    playing: Vec<usize>,
+    workspace: Workspace,
+    timeout_seconds: u32,
+}
+
+/// What is sent of a statement. Texts and values are secrets: `Debug` does not show them.
+pub struct TimedJob {
+    way: Way,
+    role: String,
+    search_path: Option<String>,
+    tuples: Vec<(String, Vec<Option<String>>)>,
+}
+
+impl TimedServers {
+    /// Takes over loaded servers, stops them, and copies the base for the placebo.
+    ///
+    /// Errors: a server that does not stop cleanly, a full disk.
+    pub(crate) fn of(servers: Servers<'_>, request: &Request<'_>) -> Result<Self, Problem> {
+        let (members, workspace) = servers.into_parts();
+        let mut clusters = Vec::new();
+        let mut wishes = Vec::new();
+        for member in members {
+            let wish = member.wish.clone();
+            let mut cluster = member.into_cluster();
+            cluster.stop()?;
+            clusters.push(cluster);
+            wishes.push(wish);
+        }
+        if let (Some(base), Some(wish)) = (clusters.first(), wishes.first()) {
+            let spec = ClusterSpec {
+                installation: &wish.installation,
+                checksums: request.checksums,
+                settings: &[],
+            };
+            let mut placebo =
+                Cluster::create(&workspace, "placebo", &spec, request.cache, request.user)?;
+            placebo.copy_data(base)?;
+            let wish = wish.clone();
+            clusters.insert(1, placebo);
+            wishes.insert(1, wish);
+        }
+        Ok(Self {
+            playing: (0..clusters.len()).collect(),
+            clusters,
+            wishes,
+            workspace,
+            timeout_seconds: request.timeout_seconds,
+        })
+    }
+
+    /// Stops all servers and starts them in this order.
+    ///
+    /// Must be called on a thread that outlives the servers.
+    ///
+    /// Errors: a server that does not stop or start.
+    pub fn restart(&mut self, starts: &[Start]) -> Result<(), Problem> {
+        for cluster in &mut self.clusters {
+            cluster.stop()?;
+        }
+        let own_executables = self.workspace.may_execute()?;
+        for start in starts {
+            let slot = Slot {
+                port: start.port,
+                own_executable: start.own_executable && own_executables,
+                ..Slot::default()
+            };
+            let wish = self.wishes.get(start.server);
+            let cluster = self.clusters.get_mut(start.cluster);
+            let (Some(wish), Some(cluster)) = (wish, cluster) else {
+                return Err(no_such_server());
+            };
+            cluster.start(&slot, &settings(wish))?;
+            if let Some(playing) = self.playing.get_mut(start.server) {
+                *playing = start.cluster;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has new statistics drawn, on all servers at the same time.
+    ///
+    /// Errors: what a server answers.
+    pub fn analyze(&self) -> Result<(), Problem> {
+        std::thread::scope(|scope| {
+            let servers = 0..self.wishes.len();
+            let draws: Vec<_> = servers
+                .map(|server| {
+                    scope.spawn(move || {
+                        let mut client = connect(&self.endpoint(server)?, &after_loading())?;
+                        // What is refused was refused after loading, too, and is told.
+                        analyze(&mut client, "ANALYZE").map(drop)
+                    })
+                })
+                .collect();
+            let died = |_| Err(Problem::new("a thread that asks a server ended too early"));
+            let ends = draws.into_iter().enumerate().map(|(server, draw)| {
+                let end = draw.join().unwrap_or_else(died);
+                end.map_err(|problem| of_server(problem, self.name(server)))
+            });
+            ends.collect()
+        })
+    }
+
+    /// A connection to a server for one statement: nothing that it sends can write.
+    ///
+    /// Errors: the server cannot be reached, or does not take the statement.
+    pub fn connect(&self, server: usize, job: &TimedJob) -> Result<Tuples, Problem> {
+        let mut before = vec![
+            "SET default_transaction_read_only = on".to_owned(),
+            "SET lock_timeout = '5s'".to_owned(),
+            format!("SET statement_timeout = '{}s'", self.timeout_seconds),
+        ];
+        before.extend(
+            job.search_path
+                .iter()
+                .map(|path| format!("SET search_path = {path}")),
+        );
+        let tuples: Vec<TupleText<'_>> = job
+            .tuples
+            .iter()
+            .map(|(sql, values)| TupleText { sql, values })
+            .collect();
+        let spec = TuplesSpec {
+            before: &before,
+            way: job.way,
+            tuples: &tuples,
+            limit: CONNECT_LIMIT,
+        };
+        Tuples::open(&self.endpoint(server)?, &login(&job.role), &spec)
+            .map_err(|error| of_server(refused(&error), self.name(server)))
+    }
+
+    /// Process ids of the postmasters.
+    pub fn pids(&self) -> Vec<u32> {
+        self.clusters
+            .iter()
+            .filter_map(Cluster::postmaster_pid)
+            .collect()
+    }
+
+    /// Stops all servers and removes their data.
+    ///
+    /// Errors: what cannot be removed.
+    pub fn dismantle(mut self) -> Result<(), Problem> {
+        for cluster in &mut self.clusters {
+            cluster.abandon();
+        }
+        drop(std::mem::take(&mut self.clusters));
+        self.workspace.remove()
+    }
+
+    fn endpoint(&self, server: usize) -> Result<Endpoint, Problem> {
+        let cluster = self
+            .playing
+            .get(server)
+            .and_then(|place| self.clusters.get(*place));
+        cluster
+            .and_then(Cluster::endpoint)
+            .ok_or_else(no_such_server)
+    }
+
+    fn name(&self, server: usize) -> &str {
+        let wish = self.wishes.get(server);
+        wish.map_or("", |wish| wish.installation.resolved.as_str())
+    }
+}
+
+impl TimedJob {
+    /// The tuples of a statement that are measured. `roles` may log in everywhere.
+    fn of(statement: &Statement, timed: &TimedStatement, roles: &BTreeSet<String>) -> Self {
+        let role = statement.role.as_ref().filter(|role| roles.contains(*role));
+        let places = timed.tuples.iter().map(|tuple| tuple.place);
+        let tuple = |place: u32| {
+            let tuple = statement.tuples.get(usize::try_from(place).ok()?)?;
+            let sql = statement.sent(tuple).trim_end().trim_end_matches(';');
+            Some((sql.to_owned(), tuple.values.clone()))
+        };
+        Self {
+            way: match statement.protocol {
+                Protocol::Simple => Way::Simple,
+                Protocol::Extended => Way::Extended,
+                Protocol::Prepared => Way::Prepared,
+            },
+            role: role.map_or(ROLE, String::as_str).to_owned(),
+            search_path: statement.search_path.clone(),
+            tuples: places.filter_map(tuple).collect(),
+        }
+    }
+
+    /// How it is sent.
+    pub fn way(&self) -> Way {
+        self.way
+    }
+}
+
+impl fmt::Debug for TimedJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimedJob")
+            .field("way", &self.way)
+            .field("tuples", &self.tuples.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is sent of these statements of a workload.
+///
+/// Errors: the workload is not the one that they are from.
+pub fn jobs(
+    work: &Work<'_>,
+    statements: &[TimedStatement],
+    roles: &BTreeSet<String>,
+) -> Result<Vec<TimedJob>, Problem> {
+    let job = |timed: &TimedStatement| {
+        let place = usize::try_from(timed.place).ok();
+        let job = place.and_then(|place| work.jobs.get(place));
+        let job = job.filter(|job| job.statement.id == timed.id)?;
+        let job = TimedJob::of(job.statement, timed, roles);
+        (job.tuples.len() == timed.tuples.len()).then_some(job)
+    };
+    let jobs: Option<Vec<TimedJob>> = statements.iter().map(job).collect();
+    jobs.ok_or_else(|| Problem::new("the capture does not have the statements of the replay"))
+}
+
+fn no_such_server() -> Problem {
+    Problem::new("a server of the replay does not run")
+}

@@ -1,0 +1,79 @@
+//! Which statements are measured: reads that all servers have executed.
+
+use crate::work::{Job, Work};
+use deltabench_model::replayed::{ReplayVerdict, Replayed, ResultVerdict};
+use deltabench_model::work::replay::{TimedStatement, TimedTuple};
+
+/// Place of the first candidate among the servers of a plan: behind base and placebo.
+const FIRST_CANDIDATE: usize = 2;
+
+/// What servers did with a tuple.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TupleFacts {
+    /// Whether all of them have executed it.
+    pub worked: bool,
+    /// Candidates with another plan, by their places in the report.
+    pub changed: Vec<usize>,
+    /// Whether it has a plan with workers on any of them.
+    pub parallel: bool,
+}
+
+/// The statements to measure, in the order of the report; `facts` are those of a tuple of a statement.
+pub fn statements(
+    work: &Work<'_>,
+    replayed: &Replayed,
+    facts: impl Fn(usize, usize) -> TupleFacts,
+) -> Vec<TimedStatement> {
+    let jobs = work.jobs.iter().zip(&replayed.statements).enumerate();
+    let timed = jobs.filter_map(|(number, (job, statement))| {
+        let places = (0..job.tuples.len()).map(|place| (place, facts(number, place)));
+        let worked: Vec<_> = places.filter(|(_, facts)| facts.worked).collect();
+        let tuples: Vec<TimedTuple> = worked
+            .iter()
+            .map(|(place, facts)| tuple(job, *place, facts))
+            .collect();
+        let weight: f64 = tuples
+            .iter()
+            .filter_map(|tuple| job.tuples.get(usize::try_from(tuple.place).ok()?))
+            .map(|tuple| tuple.weight)
+            .sum();
+        let unfit =
+            |verdict: &ReplayVerdict| Some((plan_place(verdict.server), not_comparable(verdict)?));
+        (!tuples.is_empty()).then(|| TimedStatement {
+            id: job.statement.id.clone(),
+            place: number_of(number),
+            share: job.share.map(|share| share * weight),
+            calls: job.statement.calls,
+            parallel: worked.iter().any(|(_, facts)| facts.parallel),
+            unfit: statement.verdicts.iter().filter_map(unfit).collect(),
+            tuples,
+        })
+    });
+    timed.collect()
+}
+
+fn tuple(job: &Job<'_>, place: usize, facts: &TupleFacts) -> TimedTuple {
+    TimedTuple {
+        place: number_of(place),
+        weight: job.tuples.get(place).map_or(0.0, |tuple| tuple.tuple.n),
+        changed: facts.changed.iter().copied().map(plan_place).collect(),
+    }
+}
+
+/// The place in a plan of a candidate in this place of the report.
+fn plan_place(server: usize) -> u32 {
+    number_of(server - 1 + FIRST_CANDIDATE)
+}
+
+/// Why times would not be of the same work.
+fn not_comparable(verdict: &ReplayVerdict) -> Option<String> {
+    match verdict.results {
+        ResultVerdict::RowsDiffer => Some("it returns another number of rows".to_owned()),
+        ResultVerdict::Moved => verdict.causes.last().cloned(),
+        _ => None,
+    }
+}
+
+fn number_of(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
