@@ -11,12 +11,12 @@ use deltabench_model::bisection::{Asked, BisectedBy, Bisection, Outcome, Togethe
 use deltabench_model::units::{count, to_f64};
 use deltabench_store::{RunState, Store};
 
-/// Standard deviation of what the layout of a build does to CPU per operation. Source: builds of one source
-/// with their objects in another order, docs/measuring.md; 1 % is the most that was seen.
+/// Standard deviation of what the layout of a build does to CPU per operation. Source: an assumption, see
+/// docs/decisions/0024; where an operation is one short loop, builds can differ by far more.
 const LAYOUT: f64 = 0.003;
 
 /// Standard deviation of what one run adds to the difference of two servers: their load, their place in
-/// memory. Source: runs of equal trees in docs/measuring.md.
+/// memory. Source: runs of equal trees, docs/measuring.md.
 const OF_A_RUN: f64 = 0.002;
 
 /// The smallest scatter of a pair of blocks that is believed, and that of runs that do not say theirs.
