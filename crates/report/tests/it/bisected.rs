@@ -228,8 +228,8 @@ fn a_search_by_time_shows_intervals_and_how_sure_it_is() {
     assert!(page.contains("CPU of an operation, point after point"));
     let text = bisected_text(&bisected, 300);
     for said in [
-        "point-query, 0000000000 → 000000003c: +2.6 % [+2.0, +3.2] CPU per operation; +2.63 % instructions per \
-         operation",
+        "point-query, 0000000000 → 000000003c: +2.6 % [+2.0, +3.2] CPU per operation; \
+         +2.63 % instructions per operation",
         "between +3.4 and +4.6 %; the step is here with a probability of 97 %",
         "these fresh blocks show it, too",
         "15 points; likeliest after 0000000032 and up to 0000000034 (61 %)",
