@@ -49,6 +49,9 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     };
     let store = open(config)?;
     let mut plan = store.plan(&run).map_err(store_problem)?;
+    if plan.work.replay().is_some() {
+        return replay::report(&run, arguments, config);
+    }
     if let Format::OfKind(form) = arguments.format {
         (form.check)(&plan).map_err(Failure::Refused)?;
     }

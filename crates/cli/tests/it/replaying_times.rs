@@ -96,7 +96,7 @@ fn a_statement_that_loses_its_index_is_slower_by_its_share_of_the_workload() {
         [""; 0].map(PathBuf::from)
     );
     assert!(!said.contains(SECRET) && !text(&output.stdout).contains(SECRET));
-    let again = lab.run(&["report", &name(&lab.path().join("lab"))]);
+    let again = lab.run(&["report", "last"]);
     let report = text(&again.stdout);
     assert_eq!(again.status.code(), Some(1), "{}", text(&again.stderr));
     assert!(report.contains("server time of the workload (100.0 % of the captured time) +"));
