@@ -4,6 +4,7 @@ use crate::statement::Statement;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -139,6 +140,14 @@ pub struct Capture {
 }
 
 impl Capture {
+    /// A checksum of the statements with their values, in hexadecimal.
+    pub fn sha256(&self) -> String {
+        // Plain structs: there is nothing that JSON cannot hold.
+        let text = serde_json::to_vec(&self.statements).unwrap_or_default();
+        let digest = Sha256::digest(&text);
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Reads a capture file.
     ///
     /// Errors: a file that cannot be read, is no capture, has another version or was cut. No message has a

@@ -67,6 +67,13 @@ pub fn analyse_this_hour(run: &str, plan: &Plan, store: &Store) -> Result<Analys
 
 /// Writes those reports of a run again that lie in the lab, after something was said about it.
 pub fn rewrite(run: &str, plan: &Plan, store: &Store, config: &Config) -> Result<(), Failure> {
+    // Its files hold plans and results that are nowhere else.
+    if plan.work.replay().is_some() {
+        say(&format!(
+            "the report of {run} stays as it is: a replay is not written again"
+        ));
+        return Ok(());
+    }
     let Analysed {
         comparison,
         context,

@@ -219,7 +219,9 @@ fn read(path: &Path) -> Result<Replayed, Problem> {
 ///
 /// Errors: no server could do anything with any statement.
 fn code(replayed: &Replayed) -> Result<u8, Failure> {
-    if replayed.has_new_failures() || replayed.has_slower() {
+    let fails_in_time = |times: &ReplayTimes| times.failed_on_candidates > 0;
+    let in_time = replayed.times.as_ref().is_some_and(fails_in_time);
+    if replayed.has_new_failures() || replayed.has_slower() || in_time {
         return Ok(FAILS);
     }
     if replayed.has_answer() {
@@ -312,10 +314,10 @@ fn timeout(arguments: &ReplayArguments) -> Result<u32, Problem> {
 /// What a server takes as a time-out: milliseconds in 31 bits.
 const MOST_SECONDS: u32 = 2_000_000;
 
-/// The hash of a file; absent for a directory.
+/// The hash of a file, or of the statements in the files of a directory.
 fn sha256(path: &Path) -> Result<Option<String>, Problem> {
     if path.is_dir() {
-        return Ok(None);
+        return Ok(Some(Capture::open(path)?.sha256()));
     }
     deltabench_acquire::sha256_of(path).map(Some)
 }

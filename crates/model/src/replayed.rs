@@ -287,6 +287,9 @@ pub struct ReplayTimes {
     pub placebo: Option<WorkloadTime>,
     /// Statements of the placebo that were called different.
     pub placebo_different: u64,
+    /// Statements that failed while they were timed, on candidates only.
+    #[serde(default)]
+    pub failed_on_candidates: u64,
     /// What the reader should know besides.
     pub notes: Vec<String>,
 }
@@ -299,6 +302,9 @@ pub struct WorkloadTime {
     pub verdict: TimeVerdict,
     /// Server time on the candidate / on the base.
     pub ratio: TimeRatio,
+    /// The smallest change of the workload that matters, as a share.
+    #[serde(default)]
+    pub delta: f64,
 }
 
 /// Server time on a candidate / on the base, with its 95 % interval.

@@ -32,6 +32,8 @@ pub(super) struct ReplayBlocks<'p> {
     jobs: Vec<TimedJob>,
     /// Seconds that a visit takes beside its slices.
     beside: f64,
+    /// The first block of this session: those before had their part of the time.
+    first: Option<u32>,
 }
 
 impl<'p> ReplayBlocks<'p> {
@@ -41,6 +43,7 @@ impl<'p> ReplayBlocks<'p> {
             servers: loaded.servers,
             jobs: loaded.jobs,
             beside: BESIDE_SECONDS,
+            first: None,
         }
     }
 }
@@ -84,6 +87,7 @@ impl Blocks for ReplayBlocks<'_> {
         let plan = session.plan;
         let schedule = BlockSchedule::of(plan, block);
         let started = session.clock.now();
+        self.first.get_or_insert(block);
         self.servers.restart(&starts(plan, &schedule))?;
         session.observer.doing("drawing statistics");
         self.servers.analyze()?;
@@ -130,9 +134,12 @@ impl ReplayBlocks<'_> {
         visits: usize,
     ) -> f64 {
         let spent = session.clock.since(started);
+        let planned = session.plan.timing.blocks.max(1);
+        let of_earlier = f64::from(self.first.unwrap_or(0)) / f64::from(planned);
         let before = session.clock.since(session.began) - spent;
-        let blocks = session.plan.timing.blocks.saturating_sub(block).max(1);
-        let mine = (self.setup.budget_seconds - before) / f64::from(blocks);
+        let blocks = planned.saturating_sub(block).max(1);
+        let left = self.setup.budget_seconds * (1.0 - of_earlier) - before;
+        let mine = left / f64::from(blocks);
         (mine - spent - self.beside * to_f64(count(visits))).max(0.0)
     }
 

@@ -16,7 +16,7 @@ const MOST_SECONDS: f64 = 10.0;
 const ASSUMED_SD: f64 = 0.02;
 
 /// The cells that a block measures: all in the first one, then those that may still move the workload. What
-/// failed while it was timed has no slice, and is not tried again.
+/// failed in the first block has no slice, and is not tried again.
 pub fn open_cells(plan: &Plan, setup: &ReplaySetup, block: u32, before: &[Slice]) -> Vec<CellId> {
     let all = CellId::each().take(plan.cells.len());
     if block >= plan.timing.blocks {
@@ -31,8 +31,14 @@ pub fn open_cells(plan: &Plan, setup: &ReplaySetup, block: u32, before: &[Slice]
     let open = |cell: &CellId| {
         let share = shares.get(cell.index()).copied().unwrap_or(0.0);
         let mut candidates = candidates.iter();
+        // What the capture does not weigh may matter.
+        let is_weighted = setup
+            .statements
+            .get(cell.index())
+            .is_some_and(|one| one.share.is_some());
         measured.contains(cell)
-            && !candidates.all(|times| times.hardly_matters(*cell, share, setup.impact))
+            && !(is_weighted
+                && candidates.all(|times| times.hardly_matters(*cell, share, setup.impact)))
     };
     all.filter(open).collect()
 }

@@ -21,6 +21,9 @@ pub struct VisitRecord {
     /// SQLSTATE of what ended the visit, on whichever server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
+    /// That server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_on: Option<ServerId>,
 }
 
 /// A tuple in a visit.

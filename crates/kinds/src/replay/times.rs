@@ -53,12 +53,22 @@ struct Measured<'a> {
     setup: &'a ReplaySetup,
     comparison: &'a Comparison,
     visits: BTreeMap<(CellId, ServerId), Vec<VisitRecord>>,
-    /// SQLSTATEs of statements that failed while they were timed.
-    failed: BTreeMap<CellId, String>,
+    /// Statements that failed while they were timed.
+    failed: BTreeMap<CellId, Failed>,
     slices: Vec<Slice>,
     /// Of the workload's time, by cell.
     shares: Vec<f64>,
     times: BTreeMap<ServerId, ServerTimes>,
+}
+
+/// How a statement failed while it was timed.
+#[derive(Debug, Clone, Default)]
+struct Failed {
+    /// The latest one.
+    sqlstate: String,
+    /// Where.
+    servers: BTreeSet<ServerId>,
+    blocks: BTreeSet<u32>,
 }
 
 impl<'a> Measured<'a> {
@@ -73,14 +83,18 @@ impl<'a> Measured<'a> {
             ..Records::default()
         };
         let slices = super::reading::ReplayReader.read(plan, &all)?.slices;
-        let (mut visits, mut failed) = (BTreeMap::new(), BTreeMap::new());
+        let mut visits = BTreeMap::new();
+        let mut failed: BTreeMap<CellId, Failed> = BTreeMap::new();
         for record in records {
             let Some(visit) = VisitRecord::read(record)? else {
                 continue;
             };
             match &visit.failed {
                 Some(sqlstate) => {
-                    failed.insert(record.cell, sqlstate.clone());
+                    let of = failed.entry(record.cell).or_default();
+                    of.sqlstate.clone_from(sqlstate);
+                    of.servers.extend(visit.failed_on);
+                    of.blocks.insert(record.block);
                 }
                 None => {
                     let of: &mut Vec<_> = visits.entry((record.cell, record.server)).or_default();
@@ -124,19 +138,25 @@ impl<'a> Measured<'a> {
             high: speed.ratio.ci95.map(|(low, _)| 1.0 / low),
         };
         let share = self.share(cell);
+        // What failed in some blocks has only the others, which says nothing of it.
+        let failed = self.failed.get(&cell);
         let matters = |ratio: f64| share * (ratio - 1.0);
         let hardly = self
             .times
             .get(&server)
             .is_some_and(|times| times.hardly_matters(cell, share, self.setup.impact));
-        let (verdict, why) = verdict(found, hardly);
+        let hardly = hardly && is_weighted(timed);
+        let (verdict, why) = match failed {
+            Some(failed) => (TimeVerdict::Unfit, Some(self.failed_words(failed))),
+            None => verdict(found, hardly),
+        };
         let visits = self
             .visits
             .get(&(cell, server))
             .map_or(&[][..], Vec::as_slice);
         Some(StatementTime {
             verdict,
-            why: why.or_else(|| self.failed.get(&cell).map(|state| failed_words(state))),
+            why,
             ratio,
             impact: (share > 0.0).then(|| TimeRatio {
                 estimate: matters(ratio.estimate),
@@ -196,6 +216,7 @@ impl<'a> Measured<'a> {
             let time = WorkloadTime {
                 server: place,
                 verdict,
+                delta: self.plan.delta,
                 ratio: TimeRatio {
                     estimate: whole.ratio.estimate,
                     low: whole.ratio.ci95.map(|(low, _)| low),
@@ -217,6 +238,9 @@ impl<'a> Measured<'a> {
             }
         }
         let measured: BTreeSet<CellId> = self.slices.iter().map(|slice| slice.cell).collect();
+        let counted = self.comparable(None);
+        let is_counted =
+            |cell: &CellId| counted.get(cell.index()).is_some_and(|share| *share > 0.0);
         let different = self.comparison.placebo_cells.iter();
         ReplayTimes {
             blocks: self
@@ -226,17 +250,17 @@ impl<'a> Measured<'a> {
                 .max()
                 .unwrap_or(0),
             planned_blocks: self.plan.timing.blocks,
-            statements: count(measured.len()),
+            statements: count(measured.iter().filter(|cell| is_counted(cell)).count()),
             share: (self.setup.weighted_by == WeightedBy::Time).then(|| {
-                let shares = self.comparable(None);
-                let of = |cell: &CellId| shares.get(cell.index()).copied().unwrap_or(0.0);
+                let of = |cell: &CellId| counted.get(cell.index()).copied().unwrap_or(0.0);
                 measured.iter().map(of).sum()
             }),
             impact: self.setup.impact,
             workload,
             placebo: placebo.map(|(time, _)| time),
             placebo_different: count(different.filter(|cell| cell.verdict.is_change()).count()),
-            notes: self.notes(),
+            failed_on_candidates: count(self.failed_on_candidates()),
+            notes: self.notes(off),
         }
     }
 
@@ -248,26 +272,74 @@ impl<'a> Measured<'a> {
             let mut unfit = statement.unfit.iter();
             unfit.any(|(server, _)| wanted.is_none_or(|wanted| wanted == *server))
         };
-        let cells = self.shares.iter().zip(&self.setup.statements);
-        cells
-            .map(|(share, statement)| if other(statement) { 0.0 } else { *share })
-            .collect()
+        // Of one block nobody knows how far it scatters.
+        let is_known = |cell: CellId| {
+            let blocks = self.slices.iter().filter(|slice| slice.cell == cell);
+            blocks
+                .map(|slice| slice.block)
+                .collect::<BTreeSet<u32>>()
+                .len()
+                >= 2
+        };
+        let cells = CellId::each().zip(self.shares.iter().zip(&self.setup.statements));
+        let share = |(cell, (share, statement)): (CellId, (&f64, &TimedStatement))| {
+            let is_out = other(statement) || self.failed.contains_key(&cell) || !is_known(cell);
+            if is_out { 0.0 } else { *share }
+        };
+        cells.map(share).collect()
     }
 
-    fn notes(&self) -> Vec<String> {
-        let failed = self.failed.iter().filter_map(|(cell, sqlstate)| {
+    /// Statements that failed on candidates only.
+    fn failed_on_candidates(&self) -> usize {
+        let candidates: BTreeSet<ServerId> = self.plan.candidates().into_iter().collect();
+        let only =
+            |failed: &&Failed| !failed.servers.is_empty() && failed.servers.is_subset(&candidates);
+        self.failed.values().filter(only).count()
+    }
+
+    /// `off`: two copies of the base differ in what the whole workload takes.
+    fn notes(&self, off: bool) -> Vec<String> {
+        let failed = self.failed.iter().filter_map(|(cell, failed)| {
             let name = &self.plan.cell(*cell)?.workload;
-            Some(format!("not timed: {name}: {}", failed_words(sqlstate)))
+            Some(format!(
+                "no verdict for {name}: {}",
+                self.failed_words(failed)
+            ))
+        });
+        let off = off.then(|| {
+            "the workload has no verdict: two copies of the base differ in it (placebo)".to_owned()
         });
         let findings = self.comparison.findings.iter();
         failed
+            .chain(off)
             .chain(findings.map(|finding| finding.text.clone()))
             .collect()
     }
+
+    fn failed_words(&self, failed: &Failed) -> String {
+        let names: Vec<String> = failed
+            .servers
+            .iter()
+            .map(|server| self.plan.server_name(*server))
+            .collect();
+        let on = match names.is_empty() {
+            true => String::new(),
+            false => format!(" on {}", names.join(" and ")),
+        };
+        let blocks = match failed.blocks.len() {
+            1 => "1 block".to_owned(),
+            many => format!("{many} blocks"),
+        };
+        format!(
+            "it failed with {}{on} while it was timed, in {blocks}",
+            failed.sqlstate
+        )
+    }
 }
 
-fn failed_words(sqlstate: &str) -> String {
-    format!("it failed with {sqlstate} while it was timed")
+/// Whether the capture says how much of the workload a statement is.
+fn is_weighted(timed: &TimedStatement) -> bool {
+    timed.share.is_some()
 }
 
 /// What a cell says of a statement that moves the workload by hardly anything, or not.

@@ -55,13 +55,14 @@ pub enum VisitEnd {
 /// Why a visit does not go on.
 enum Ended {
     Interrupted,
-    /// The SQLSTATE of an error.
-    Failed(String),
+    /// The SQLSTATE of an error, and where.
+    Failed(String, ServerId),
     Broken(Problem),
 }
 
 /// What is known of a server in a visit.
 struct Side {
+    server: ServerId,
     line: Tuples,
     /// By tuple: means of the rounds.
     means: Vec<Vec<f64>>,
@@ -104,7 +105,7 @@ impl Visit<'_> {
         for server in rotation {
             let line = self.servers.connect(server.index(), self.job)?;
             if let Some(side) = sides.get_mut(server.index()) {
-                *side = Some(Side::new(line, self.statement.tuples.len()));
+                *side = Some(Side::new(*server, line, self.statement.tuples.len()));
             }
         }
         let mut sides: Vec<Side> = sides.into_iter().flatten().collect();
@@ -116,9 +117,10 @@ impl Visit<'_> {
                     .collect(),
             )),
             Err(Ended::Interrupted) => Ok(VisitEnd::Interrupted),
-            Err(Ended::Failed(sqlstate)) => {
+            Err(Ended::Failed(sqlstate, server)) => {
                 let failed = VisitRecord {
                     failed: Some(sqlstate),
+                    failed_on: Some(server),
                     ..VisitRecord::default()
                 };
                 Ok(VisitEnd::Complete(vec![failed; sides.len()]))
@@ -231,16 +233,18 @@ impl Visit<'_> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Ended::Interrupted);
         }
+        let server = side.server;
         side.line.execute(tuple).map_err(|error| match error {
-            WireError::Server(error) if !error.is_fatal() => Ended::Failed(error.sqlstate),
+            WireError::Server(error) if !error.is_fatal() => Ended::Failed(error.sqlstate, server),
             error => Ended::Broken(error.problem("a server of the replay is gone")),
         })
     }
 }
 
 impl Side {
-    fn new(line: Tuples, tuples: usize) -> Self {
+    fn new(server: ServerId, line: Tuples, tuples: usize) -> Self {
         Self {
+            server,
             line,
             means: vec![Vec::new(); tuples],
             executions: vec![0; tuples],
@@ -287,6 +291,7 @@ impl Side {
             slices: self.slices.clone(),
             rows: self.rows,
             failed: None,
+            failed_on: None,
         }
     }
 }

@@ -110,6 +110,7 @@ fn visits(plan: &Plan, truth: Truth<'_>, (scatter, seed): (f64, u64)) -> Vec<Rec
                     }],
                     rows: 3,
                     failed: None,
+                    failed_on: None,
                 };
                 records.push(visit.record((block, cell, server)).unwrap());
             }
@@ -327,4 +328,54 @@ fn what_failed_or_is_other_work_has_no_verdict_and_no_part_in_the_whole() {
             .iter()
             .any(|note| note.contains("s2: it failed with 57014"))
     );
+}
+
+#[test]
+fn what_fails_on_the_candidate_in_one_block_has_no_verdict_from_the_others() {
+    let plan = replay_plan(&[0.5, 0.5]);
+    let mut records = visits(&plan, &|_, _| 1.0, (0.005, 3));
+    let all = Records {
+        records: &records,
+        ..Records::default()
+    };
+    let before = told(&plan, all.records);
+    assert_eq!(before.times.unwrap().failed_on_candidates, 0);
+    let failed = VisitRecord {
+        failed: Some("57014".to_owned()),
+        failed_on: Some(CANDIDATE),
+        ..VisitRecord::default()
+    };
+    for record in &mut records {
+        if (record.block, record.cell) == (4, CellId(1)) {
+            *record = failed.record((4, CellId(1), record.server)).unwrap();
+        }
+    }
+    let told = told(&plan, &records);
+    let one = time(&told, 1);
+    assert_eq!(one.verdict, TimeVerdict::Unfit);
+    assert!(one.why.as_ref().unwrap().contains("57014"), "{one:?}");
+    let times = told.times.as_ref().unwrap();
+    assert_eq!((times.failed_on_candidates, times.share), (1, Some(0.5)));
+    assert!(times.notes[0].contains("in 1 block"), "{:?}", times.notes);
+}
+
+#[test]
+fn a_statement_of_which_the_capture_has_no_weight_may_matter() {
+    let mut plan = replay_plan(&[0.9, 0.1]);
+    if let Work::Replay(setup) = &mut plan.work {
+        setup.statements[1].share = None;
+    }
+    let records = visits(
+        &plan,
+        &|cell, _| if cell == 1 { 50.0 } else { 1.0 },
+        (0.005, 4),
+    );
+    let all = Records {
+        records: &records,
+        ..Records::default()
+    };
+    let kind = run_half(&plan.work);
+    let slices = kind.reader().read(&plan, &all).unwrap().slices;
+    assert_eq!(kind.open_cells(&plan, 5, &slices), [CellId(0), CellId(1)]);
+    assert_eq!(time(&told(&plan, &records), 1).verdict, TimeVerdict::Slower);
 }

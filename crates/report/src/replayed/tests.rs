@@ -319,13 +319,16 @@ fn timed() -> Replayed {
             server: Some(1),
             verdict: TimeVerdict::Slower,
             ratio: ratio(1.129, 0.012),
+            delta: 0.05,
         }],
         placebo: Some(WorkloadTime {
             server: None,
             verdict: TimeVerdict::NoChange,
             ratio: ratio(1.001, 0.004),
+            delta: 0.05,
         }),
         placebo_different: 1,
+        failed_on_candidates: 0,
         notes: vec!["not timed: gone: it failed with 57014 while it was timed".to_owned()],
     });
     replayed

@@ -103,14 +103,23 @@ fn workload_words(replayed: &Replayed, times: &ReplayTimes) -> String {
     format!("server time of the workload ({what})")
 }
 
-fn whole_words(whole: &WorkloadTime) -> &'static str {
-    match whole.verdict {
+fn whole_words(whole: &WorkloadTime) -> String {
+    let words = match whole.verdict {
         TimeVerdict::Slower => ", slower",
         TimeVerdict::Faster => ", faster",
-        TimeVerdict::NoChange => ", no change",
+        TimeVerdict::NoChange => {
+            return format!(", no change beyond ±{} %", rounded(whole.delta * 100.0));
+        }
         TimeVerdict::Inconclusive | TimeVerdict::DoesNotMatter => ", inconclusive",
         TimeVerdict::Unfit => ", not trusted",
-    }
+    };
+    words.to_owned()
+}
+
+/// `5`, `2.5`.
+fn rounded(percent: f64) -> String {
+    let text = format!("{percent:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// The rows of a candidate: slower with another plan first, then what moves the workload most.
