@@ -457,6 +457,13 @@ fn of_time(bisected: &Bisected) -> Vec<String> {
                 suspect.point.name, bisected.name
             ));
         }
+        if let (None, Some(suspect)) = (culprit.instructions, culprit.one_of.last()) {
+            texts.push(format!(
+                "time names a build: `deltabench count {} {} --only {}` says whether its code does more, or \
+                 only lies elsewhere",
+                culprit.parent.target, suspect.point.target, bisected.workload
+            ));
+        }
     }
     texts
 }

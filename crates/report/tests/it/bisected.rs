@@ -240,9 +240,11 @@ fn a_search_by_time_shows_intervals_and_how_sure_it_is() {
     let mut doubted = bisected;
     doubted.culprits[0].in_time = None;
     assert_eq!(doubted.convicted(), 0);
+    doubted.culprits[0].instructions = None;
     let text = bisected_text(&doubted, 300);
     assert!(
         text.contains("is not convicted yet: fresh blocks"),
         "{text}"
     );
+    assert!(text.contains("says whether its code does more"), "{text}");
 }
