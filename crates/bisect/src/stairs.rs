@@ -1,6 +1,7 @@
 //! All steps of a sequence by time: the largest difference is searched for one step, then what lies before
 //! and after that step, as long as it differs.
 
+use crate::found::Step;
 use crate::gaussian::Model;
 use crate::timed::{Answer, OneStep, Range, Timed};
 
@@ -48,6 +49,19 @@ pub struct TimedStep {
     pub at: Answer,
     /// The difference of the points around it.
     pub contrast: Contrast,
+}
+
+impl TimedStep {
+    /// The same as a search by count tells it.
+    #[must_use]
+    pub fn step(&self) -> Step {
+        Step {
+            before: self.at.before,
+            first: self.at.before + 1,
+            last: self.at.last,
+            size: self.contrast.size,
+        }
+    }
 }
 
 /// What is known, and what comes next.

@@ -86,6 +86,11 @@ impl Bench {
         }
     }
 
+    /// The lines or the board of a plan that is measured.
+    pub fn progress(&self, plan: &Plan) -> Progress {
+        Progress::new(self.planned(plan))
+    }
+
     /// Measures a stored plan, or what is left of it; `said` is printed first.
     pub fn measure(
         &mut self,
@@ -96,7 +101,7 @@ impl Bench {
         pilot: bool,
         said: &str,
     ) -> Result<Measured, Failure> {
-        let mut progress = Progress::new(self.planned(plan));
+        let mut progress = self.progress(plan);
         progress.note(said);
         self.measure_told(run, plan, library, lock, pilot, &mut progress)
     }

@@ -10,6 +10,7 @@ use crate::lines::wrapped;
 use crate::words::plural;
 use deltabench_model::units::count;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// A bisection with its answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -210,6 +211,30 @@ pub struct LikelyInterval {
     pub probability: f64,
 }
 
+impl OpenInterval {
+    fn words(&self) -> String {
+        let between = format!(
+            "{} between {} and {}",
+            percent(self.change),
+            self.from.name,
+            self.to.name
+        );
+        match (&self.likely, self.points) {
+            // There is nothing between them to look at.
+            (Some(_), 1) => {
+                format!("not told apart: {between}, as much as the layout of code can do")
+            }
+            (likely, points) => format!(
+                "not searched to the end: {between}, {}{}",
+                plural(count(points), "point"),
+                likely
+                    .as_ref()
+                    .map_or_else(String::new, LikelyInterval::words)
+            ),
+        }
+    }
+}
+
 impl LikelyInterval {
     fn words(&self) -> String {
         format!(
@@ -343,12 +368,30 @@ pub(crate) fn searched(bisected: &Bisected) -> String {
         0 => String::new(),
         builds => format!(", {}", plural(builds, "build")),
     };
+    let looks = match bisected.by {
+        By::Instructions => plural(looks, "look"),
+        By::Cpu | By::Throughput => format!(
+            "{} in time at {}",
+            plural(looks_in_time(bisected), "look"),
+            plural(count(timed(bisected).count()), "point"),
+        ),
+    };
     format!(
-        "{}, {} of them may differ from the one before; {}{built}",
+        "{}, {} of them may differ from the one before; {looks}{built}",
         plural(count(bisected.points), "point"),
         bisected.may_differ.saturating_sub(1),
-        plural(looks, "look"),
     )
+}
+
+fn timed(bisected: &Bisected) -> impl Iterator<Item = &BisectedLook> {
+    bisected.looks.iter().filter(|look| look.outcome == "timed")
+}
+
+/// Runs in time that searched; each measured several points.
+fn looks_in_time(bisected: &Bisected) -> u64 {
+    let runs = timed(bisected).filter_map(|look| look.run.as_deref());
+    let runs: BTreeSet<&str> = runs.flat_map(|runs| runs.split(", ")).collect();
+    count(runs.len())
 }
 
 fn of_culprit(culprit: &Culprit, width: usize) -> Vec<String> {
@@ -472,18 +515,7 @@ fn of_time(bisected: &Bisected) -> Vec<String> {
 pub(crate) fn left_out(bisected: &Bisected) -> Vec<String> {
     let min = share(bisected.min);
     let mut texts = of_end(bisected);
-    for open in &bisected.open {
-        texts.push(format!(
-            "not searched to the end: {} between {} and {}, {}{}",
-            percent(open.change),
-            open.from.name,
-            open.to.name,
-            plural(count(open.points), "point"),
-            open.likely
-                .as_ref()
-                .map_or_else(String::new, LikelyInterval::words)
-        ));
-    }
+    texts.extend(bisected.open.iter().map(OpenInterval::words));
     let quiet = bisected.quiet;
     if quiet.points > 0 && bisected.end != "nothing-differs" {
         texts.push(format!(

@@ -4,22 +4,19 @@ use super::BUILD_SECONDS;
 use super::convict::timed_plan;
 use super::evidence::{Evidence, NO_CPU};
 use super::learnt::is_same_server;
-use super::search::{Ended, Search, Silent, free_lab, skipped};
+use super::search::{Ended, Search, Silent, skipped};
+use super::told::HALF_WIDTH;
 use crate::amounts::span;
-use crate::bench::library_of;
-use crate::clock::now;
 use crate::console::say;
 use crate::failure::Failure;
 use crate::store::store_problem;
 use deltabench_acquire::{did_not_compile, is_of_machine, made_of};
-use deltabench_bisect::{Climbed, Step};
-use deltabench_kinds::run_half;
+use deltabench_bisect::{Climbed, Step, TimedStep};
 use deltabench_model::bisection::{FailedStep, Happened, Look, Outcome, Together};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
-use deltabench_run::estimate::estimate;
 use deltabench_run::session::SessionEnd;
 use deltabench_store::RunState;
 use std::time::Instant;
@@ -62,7 +59,7 @@ impl Search<'_> {
                 self.tell_store(Happened::OutOfTime)?;
                 return Ok(Ended::Budget);
             }
-            if self.measure_together(&points, None)? == SessionEnd::Interrupted {
+            if self.measure_together(&points, None, &evidence)? == SessionEnd::Interrupted {
                 return Ok(Ended::Interrupted);
             }
         }
@@ -71,13 +68,7 @@ impl Search<'_> {
     /// The steps that time shows.
     pub fn steps_by_time(&self) -> Result<Vec<Step>, Failure> {
         let climbed = self.evidence()?.climb(&[], &[]);
-        let step = |found: &deltabench_bisect::TimedStep| Step {
-            before: found.at.before,
-            first: found.at.before + 1,
-            last: found.at.last,
-            size: found.contrast.size,
-        };
-        Ok(climbed.steps.iter().map(step).collect())
+        Ok(climbed.steps.iter().map(TimedStep::step).collect())
     }
 
     pub fn evidence(&self) -> Result<Evidence, Failure> {
@@ -110,7 +101,7 @@ impl Search<'_> {
             return Ok(SessionEnd::Finished);
         }
         say(&format!("going on with look {}", begun.run));
-        self.measure_together(&begun.points, Some(&begun.run))
+        self.measure_together(&begun.points, Some(&begun.run), &evidence)
     }
 
     /// Whether a run of these points, and what has to be built for it, would probably end in time.
@@ -122,10 +113,7 @@ impl Search<'_> {
         let servers = base.into_iter().cycle().take(points.len());
         let mut plan = timed_plan(&self.bisection.question.plan, BLOCKS);
         plan.servers = servers.cloned().collect();
-        let takes = estimate(&plan, run_half(&plan.work), &self.bench.host);
-        let takes = takes.map_err(Failure::Failed)?;
-        let seconds =
-            (takes.set_up + takes.measuring).as_secs_f64() + self.build_seconds(points)?;
+        let seconds = self.seconds_of_a_run(&plan)? + self.build_seconds(points)?;
         Ok(self.began.elapsed().as_secs_f64() + seconds <= budget)
     }
 
@@ -152,11 +140,12 @@ impl Search<'_> {
     }
 
     /// Finds the servers of these points, the first of which is the base of the run, and measures them: in a
-    /// new run, or in one that was stopped.
+    /// new run, or in one that was stopped. `evidence` is what is known before.
     fn measure_together(
         &mut self,
         points: &[usize],
         begun: Option<&str>,
+        evidence: &Evidence,
     ) -> Result<SessionEnd, Failure> {
         let began = Instant::now();
         let mut ready: Vec<Ready> = Vec::new();
@@ -170,7 +159,6 @@ impl Search<'_> {
                 return Ok(SessionEnd::Interrupted);
             }
         }
-        let evidence = self.evidence()?;
         let is_new = |point: &usize| {
             let place = self.places.binary_search(point);
             place.is_ok_and(|place| !evidence.is_measured(place))
@@ -190,7 +178,7 @@ impl Search<'_> {
         place(&mut plan, &ready);
         plan.bisects = Some(self.bisection.name.clone());
         let measuring = Instant::now();
-        match self.measure_look(&run, &plan, begun.is_none()) {
+        match self.measure(&run, &plan, begun.is_none(), &mut Silent) {
             Err(_) if self.interrupted() => return Ok(SessionEnd::Interrupted),
             Err(failure) => self.blame(&new, failure)?,
             Ok(SessionEnd::Interrupted) => return Ok(SessionEnd::Interrupted),
@@ -316,28 +304,6 @@ impl Search<'_> {
         self.count_failures(&look)
     }
 
-    fn measure_look(
-        &mut self,
-        run: &str,
-        plan: &Plan,
-        is_new: bool,
-    ) -> Result<SessionEnd, Failure> {
-        let library = library_of(plan)?;
-        let store = &mut self.bench.store;
-        let Some(lock) = free_lab(store, run, &self.bench.interrupted)? else {
-            return Ok(SessionEnd::Interrupted);
-        };
-        let stored = match is_new {
-            true => store.create_run(run, plan, RunState::Running, now().1),
-            false => store.finish_run(run, RunState::Running, now().1),
-        };
-        stored.map_err(store_problem)?;
-        let measured = self
-            .bench
-            .measure_told(run, plan, &library, lock, false, &mut Silent)?;
-        Ok(measured.end)
-    }
-
     /// A line for a look in time: what its points cost over the base, by all looks so far.
     ///
     /// Errors: several looks in a row that say nothing, or a metric that is not known on this machine.
@@ -363,7 +329,7 @@ impl Search<'_> {
             Some(format!(
                 "{name} {:+.1} ± {:.1} %",
                 cost.exp_m1() * 100.0,
-                1.96 * error * 100.0
+                HALF_WIDTH * error * 100.0
             ))
         };
         let costs: Vec<String> = points.iter().filter_map(cost).collect();

@@ -18,6 +18,7 @@ use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Observing, Plan, Role, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_run::estimate::estimate;
+use deltabench_run::events::Observer;
 use deltabench_run::planning::DELTA_WIDEST;
 use deltabench_run::session::SessionEnd;
 use deltabench_store::RunState;
@@ -82,9 +83,7 @@ impl Search<'_> {
             (Some(run), Some(_)) => self.bench.store.plan(run).map_err(store_problem)?,
             _ => in_time(&self.bisection.question.plan, self.asked.blocks),
         };
-        let takes = estimate(&plan, run_half(&plan.work), &self.bench.host);
-        let takes = takes.map_err(Failure::Failed)?;
-        let seconds = (takes.set_up + takes.measuring).as_secs_f64();
+        let seconds = self.seconds_of_a_run(&plan)?;
         if !self.fits(seconds, is_largest) {
             say(&format!(
                 "{} is not measured in time: there is no time left for it",
@@ -110,7 +109,7 @@ impl Search<'_> {
             (Some(run), Some(_)) => run,
             _ => self.new_timing(sides)?,
         };
-        self.measure(&run, &plan, reached.is_none())
+        self.measure_shown(&run, &plan, reached.is_none())
     }
 
     /// Says that a measurement stays as it is, if it has fewer blocks than are asked for now.
@@ -141,7 +140,14 @@ impl Search<'_> {
         Ok(run)
     }
 
-    fn measure(&mut self, run: &str, plan: &Plan, is_new: bool) -> Result<SessionEnd, Failure> {
+    /// Measures a run of this bisection, or what is left of it; `observer` hears how it goes on.
+    pub fn measure(
+        &mut self,
+        run: &str,
+        plan: &Plan,
+        is_new: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<SessionEnd, Failure> {
         let library = library_of(plan)?;
         let store = &mut self.bench.store;
         let Some(lock) = free_lab(store, run, &self.bench.interrupted)? else {
@@ -152,11 +158,29 @@ impl Search<'_> {
             false => store.finish_run(run, RunState::Running, now().1),
         };
         stored.map_err(store_problem)?;
-        let said = format!("run {run}, seed {}", plan.seed);
         let measured = self
             .bench
-            .measure(run, plan, &library, lock, false, &said)?;
+            .measure_told(run, plan, &library, lock, false, observer)?;
         Ok(measured.end)
+    }
+
+    /// As [`Search::measure`], with a line for each block.
+    fn measure_shown(
+        &mut self,
+        run: &str,
+        plan: &Plan,
+        is_new: bool,
+    ) -> Result<SessionEnd, Failure> {
+        let mut progress = self.bench.progress(plan);
+        progress.note(&format!("run {run}, seed {}", plan.seed));
+        self.measure(run, plan, is_new, &mut progress)
+    }
+
+    /// Seconds that a run takes on this host, set-up included.
+    pub fn seconds_of_a_run(&self, plan: &Plan) -> Result<f64, Failure> {
+        let takes = estimate(plan, run_half(&plan.work), &self.bench.host);
+        let takes = takes.map_err(Failure::Failed)?;
+        Ok((takes.set_up + takes.measuring).as_secs_f64())
     }
 
     /// Counts the candidate without a commit, if the commit reverts there.
@@ -235,7 +259,7 @@ impl Search<'_> {
         };
         place(&mut plan, &base, found);
         plan.bisects = Some(self.bisection.name.clone());
-        match self.measure(&run, &plan, begun.is_none()) {
+        match self.measure_shown(&run, &plan, begun.is_none()) {
             Ok(SessionEnd::Interrupted) => Ok(None),
             Ok(SessionEnd::Finished) => Ok(Some(Outcome::Timed { run })),
             Err(_) if self.interrupted() => Ok(None),
@@ -261,9 +285,7 @@ impl Search<'_> {
             return Ok(seconds_of_a_look(&self.bisection, last));
         }
         let plan = in_time(&self.bisection.question.plan, self.asked.blocks);
-        let takes = estimate(&plan, run_half(&plan.work), &self.bench.host);
-        let takes = takes.map_err(Failure::Failed)?;
-        Ok((takes.set_up + takes.measuring).as_secs_f64() + self.seconds_of_a_build())
+        Ok(self.seconds_of_a_run(&plan)? + self.seconds_of_a_build())
     }
 
     /// Builds the candidate without a commit and counts it, or measures it in time where that is how points

@@ -4,7 +4,7 @@ use super::evidence::Evidence;
 use super::search::Ended;
 use super::told::{Said, Told, interval};
 use crate::failure::Failure;
-use deltabench_bisect::{Answer, Climbed, Contrast, Step, TimedStep};
+use deltabench_bisect::{Answer, Climbed, Contrast, TimedStep};
 use deltabench_model::bisection::{Asked, Outcome};
 use deltabench_report::{BisectedLook, Culprit, LikelyInterval, OpenInterval, Quiet};
 
@@ -34,12 +34,7 @@ impl Told<'_> {
     }
 
     fn timed_culprit(&self, step: &TimedStep) -> Result<Culprit, Failure> {
-        let culprit = self.culprit(&Step {
-            before: step.at.before,
-            first: step.at.before + 1,
-            last: step.at.last,
-            size: step.contrast.size,
-        })?;
+        let culprit = self.culprit(&step.step())?;
         Ok(Culprit {
             ci95: Some(interval((step.contrast.size, step.contrast.error))),
             probability: Some(step.at.probability),

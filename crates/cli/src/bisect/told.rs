@@ -18,7 +18,7 @@ use deltabench_store::Store;
 const FUNCTIONS: usize = 4;
 
 /// Half a 95 % interval, in standard errors.
-const HALF_WIDTH: f64 = 1.96;
+pub const HALF_WIDTH: f64 = 1.96;
 
 /// What the looks say, by count or by time.
 pub struct Said {

@@ -209,6 +209,10 @@ pub fn bisected_by_time() -> Bisected {
     for look in &mut bisected.looks {
         if look.outcome == "counted" {
             look.outcome = "timed";
+            look.run = Some(match look.number {
+                0 | 60 => "bisect-x-1, bisect-x-2, bisect-x-3".to_owned(),
+                number => format!("bisect-x-{}", 2 + number % 2),
+            });
             look.ci95 = look.change.filter(|_| look.number > 0).and_then(wide);
         }
     }
@@ -230,6 +234,7 @@ fn a_search_by_time_shows_intervals_and_how_sure_it_is() {
     for said in [
         "point-query, 0000000000 → 000000003c: +2.6 % [+2.0, +3.2] CPU per operation; \
          +2.63 % instructions per operation",
+        "; 3 looks in time at 6 points, ",
         "between +3.4 and +4.6 %; the step is here with a probability of 97 %",
         "these fresh blocks show it, too",
         "15 points; likeliest after 0000000032 and up to 0000000034 (61 %)",
@@ -241,10 +246,12 @@ fn a_search_by_time_shows_intervals_and_how_sure_it_is() {
     doubted.culprits[0].in_time = None;
     assert_eq!(doubted.convicted(), 0);
     doubted.culprits[0].instructions = None;
+    doubted.open[0].points = 1;
     let text = bisected_text(&doubted, 300);
     assert!(
         text.contains("is not convicted yet: fresh blocks"),
         "{text}"
     );
     assert!(text.contains("says whether its code does more"), "{text}");
+    assert!(text.contains("not told apart: +0.70 % between"), "{text}");
 }
