@@ -4,7 +4,8 @@ use crate::lab::{Lab, join, text};
 use serde_json::Value;
 
 /// Visits long enough to be much alike: how many full-page images an operation has depends on their length.
-const STEADY: [&str; 8] = [
+const STEADY: [&str; 9] = [
+    "--no-count",
     "--rows",
     "20000",
     "--visit-seconds",
@@ -17,7 +18,8 @@ const STEADY: [&str; 8] = [
 
 /// Visits that are over before they have written every page: then each operation writes a page for the first
 /// time, and all of it to the WAL, however many there are on a busy machine.
-const FIRST_WRITES: [&str; 8] = [
+const FIRST_WRITES: [&str; 9] = [
+    "--no-count",
     "--rows",
     "100000",
     "--visit-seconds",

@@ -160,7 +160,7 @@ fn compared_without_its_count(lab: &Lab) -> String {
         "--no-pilot",
         "--count",
     ];
-    let command = &mut lab.command(&join(&join(&compare, &fixed), &TINY));
+    let command = &mut lab.command(&join(&join(&compare, &fixed), &TINY[1..]));
     let output = command.env("PATH", path).output().unwrap();
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{said}");

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Shortest useful measurement: enough to go through every part, far too little for a verdict.
-pub const TINY: [&str; 8] = [
+pub const TINY: [&str; 9] = [
+    "--no-count",
     "--rows",
     "2000",
     "--visit-seconds",

@@ -4,7 +4,8 @@ use crate::lab::{Lab, text};
 use serde_json::Value;
 
 /// Shortest useful measurement.
-const TINY: [&str; 8] = [
+const TINY: [&str; 9] = [
+    "--no-count",
     "--visit-seconds",
     "0.05",
     "--slice-ms",
