@@ -26,5 +26,5 @@ pub use found::{Found, Quiet, Step, found};
 pub use gaussian::TimedRun;
 pub use prior::{Touches, weights};
 pub use sequence::{Interval, Known, Sequence, Wish};
-pub use stairs::{Climbed, Contrast, Stairs, TimedStep};
+pub use stairs::{Climbed, Contrast, Contrasts, Stairs, TimedStep};
 pub use timed::{Answer, Timed};

@@ -39,8 +39,45 @@ pub struct Contrast {
     pub to: usize,
     /// Natural logarithm of the cost at `to` over that at `from`.
     pub size: f64,
+    /// Its standard error by noise alone.
+    pub noise: f64,
     /// Its standard error, with what layout does.
     pub error: f64,
+}
+
+/// All differences of measured points, as all runs together tell them.
+pub struct Contrasts<'a> {
+    timed: &'a Timed<'a>,
+    model: Model,
+}
+
+impl<'a> Contrasts<'a> {
+    /// Of points that were measured in these runs.
+    #[must_use]
+    pub fn of(timed: &'a Timed<'a>) -> Self {
+        let model = Model::of(timed.runs, WIDE);
+        Self { timed, model }
+    }
+
+    /// The difference of two points; nothing known of them is no difference, and no error.
+    #[must_use]
+    pub fn between(&self, from: usize, to: usize) -> Contrast {
+        let servers = (self.timed.server(from), self.timed.server(to));
+        let known = self.model.contrast(servers.0, servers.1);
+        let (size, noise) = known.unwrap_or((0.0, f64::INFINITY));
+        let layout = 2.0 * self.timed.layout.powi(2);
+        let error = match servers.0 == servers.1 {
+            true => 0.0,
+            false => (noise.powi(2) + layout).sqrt(),
+        };
+        Contrast {
+            from,
+            to,
+            size,
+            noise,
+            error,
+        }
+    }
 }
 
 /// A step that is found.
@@ -98,7 +135,8 @@ impl Stairs<'_> {
     pub fn climb(&self) -> Climbed {
         let last = self.timed.points.saturating_sub(1);
         let mut climbed = Climbed::default();
-        let mut ranges = vec![self.contrast(0, last)];
+        let contrasts = Contrasts::of(&self.timed);
+        let mut ranges = vec![contrasts.between(0, last)];
         while let Some(range) = widest(&mut ranges) {
             match self.ends(&range) {
                 Ends::Differ if climbed.steps.len() >= self.steps => {
@@ -118,9 +156,7 @@ impl Stairs<'_> {
                 }
                 Ends::Open | Ends::Same => climbed.quiet.push(range),
                 Ends::Differ => {
-                    for part in self.differs(&mut climbed, range) {
-                        ranges.push(part);
-                    }
+                    ranges.extend(self.differs(&mut climbed, range, &contrasts));
                 }
             }
         }
@@ -128,7 +164,12 @@ impl Stairs<'_> {
     }
 
     /// Searches a range that differs for one step; returns what is left beside it.
-    fn differs(&self, climbed: &mut Climbed, range: Contrast) -> Vec<Contrast> {
+    fn differs(
+        &self,
+        climbed: &mut Climbed,
+        range: Contrast,
+        contrasts: &Contrasts<'_>,
+    ) -> Vec<Contrast> {
         let part = Range::new(&self.timed, range.from, range.to);
         let at = match part.next() {
             OneStep::Answer(at) if part.is_certain(&at) => at,
@@ -142,36 +183,13 @@ impl Stairs<'_> {
         };
         climbed.steps.push(TimedStep {
             at,
-            contrast: self.contrast(at.before, at.last),
+            contrast: contrasts.between(at.before, at.last),
         });
         let sides = [(range.from, at.before), (at.last, range.to)];
         let sides = sides.into_iter().filter(|(from, to)| from < to);
-        sides.map(|(from, to)| self.contrast(from, to)).collect()
-    }
-
-    /// The difference of two points; nothing known of them is no difference, and no error.
-    #[must_use]
-    pub fn contrast(&self, from: usize, to: usize) -> Contrast {
-        let (size, noise) = self.noisy(from, to);
-        let layout = 2.0 * self.timed.layout.powi(2);
-        let is_one = self.timed.server(from) == self.timed.server(to);
-        Contrast {
-            from,
-            to,
-            size,
-            error: if is_one {
-                0.0
-            } else {
-                (noise.powi(2) + layout).sqrt()
-            },
-        }
-    }
-
-    /// The difference of two points, with the standard error that noise alone makes.
-    fn noisy(&self, from: usize, to: usize) -> (f64, f64) {
-        let model = Model::of(self.timed.runs, WIDE);
-        let (from, to) = (self.timed.server(from), self.timed.server(to));
-        model.contrast(from, to).unwrap_or((0.0, f64::INFINITY))
+        sides
+            .map(|(from, to)| contrasts.between(from, to))
+            .collect()
     }
 
     fn is_whole(&self, range: &Contrast) -> bool {
@@ -191,10 +209,9 @@ impl Stairs<'_> {
         if self.timed.server(range.from) == self.timed.server(range.to) {
             return Ends::Same;
         }
-        let (_, noise) = self.noisy(range.from, range.to);
         let least = self.least_of(range);
         let needed = match self.is_whole(range) {
-            true => ENDS * noise,
+            true => ENDS * range.noise,
             false => DIFFERENT * range.error,
         };
         if size >= self.min && size >= needed {
@@ -202,7 +219,7 @@ impl Stairs<'_> {
         }
         let runs = [range.from, range.to].map(|end| self.timed.runs_of(end));
         let runs = runs.into_iter().min().unwrap_or(0);
-        match size + HALF_WIDTH * noise >= least && runs < RUNS_OF_ENDS {
+        match size + HALF_WIDTH * range.noise >= least && runs < RUNS_OF_ENDS {
             true => Ends::Open,
             false => Ends::Same,
         }
@@ -392,11 +409,7 @@ mod tests {
         let (mut found, mut wrong, mut held) = (0, 0, 0);
         for seed in 1..=50 {
             let mut history = History::new(seed, &[0.03, 0.03, 0.025], 0.002);
-            let timed = Timed {
-                layout: 0.002,
-                ..PLAIN
-            };
-            let (climbed, _) = search(&mut history, &timed);
+            let (climbed, _) = search(&mut history, &PLAIN);
             for step in &climbed.steps {
                 let at = history
                     .steps
@@ -479,7 +492,6 @@ mod tests {
                 (place.saturating_sub(2).max(1)..(place + 2).min(POINTS - 1)).collect();
             let timed = Timed {
                 skipped: &skipped,
-                layout: 0.001,
                 ..PLAIN
             };
             let (climbed, runs) = search(&mut history, &timed);

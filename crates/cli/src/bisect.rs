@@ -76,7 +76,7 @@ pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failur
     if arguments.dry_run {
         return Ok(0);
     }
-    Counter::find().map_err(Failure::Refused)?;
+    find_counter(&asked)?;
     let host = swept_host(&arguments.servers, config)?;
     let question = wanted.question(arguments, config)?;
     let mut bench = Bench {
@@ -97,7 +97,6 @@ pub fn resume(
     (json, html): Files,
     config: &Config,
 ) -> Result<u8, Failure> {
-    Counter::find().map_err(Failure::Refused)?;
     let began = Instant::now();
     let host = swept_host(servers, config)?;
     let mut bench = Bench {
@@ -113,12 +112,21 @@ pub fn resume(
                 .hint("run the command again that started it"),
         )
     })?;
+    find_counter(&asked)?;
     // Its time is over: who goes on wants it to end.
     let asked = Asked {
         budget_seconds: None,
         ..asked
     };
     carry_out(&mut bench, bisection, (asked, began), (json, html), config)
+}
+
+/// Refuses to begin on a machine that cannot count, if points are counted.
+fn find_counter(asked: &Asked) -> Result<(), Failure> {
+    match asked.metric.is_in_time() {
+        true => Ok(()),
+        false => Counter::find().map(drop).map_err(Failure::Refused),
+    }
 }
 
 /// `deltabench report` of a bisection.
@@ -259,7 +267,7 @@ fn asked(arguments: &BisectArguments) -> Result<Asked, Problem> {
         .hint("name 0.05% or more"));
     }
     let metric = BisectedBy::from(arguments.metric);
-    if arguments.count_only && matches!(metric, BisectedBy::Cpu | BisectedBy::Throughput) {
+    if arguments.count_only && metric.is_in_time() {
         return Err(
             Problem::new("--count-only and --metric contradict each other")
                 .detail("without time there are only counts")
@@ -327,7 +335,7 @@ fn outlook(points: &[Point], asked: &Asked) -> Vec<String> {
     let places = vec![Known::Unknown; differ + 1];
     let culprits = usize::try_from(asked.culprits).unwrap_or(usize::MAX);
     let looks = forecast(&Sequence::plain(&places), culprits);
-    let is_by_time = matches!(asked.metric, BisectedBy::Cpu | BisectedBy::Throughput);
+    let is_by_time = asked.metric.is_in_time();
     let look = if is_by_time {
         RUN_SECONDS
     } else {

@@ -9,7 +9,7 @@ use crate::kinds::workloads::files;
 use crate::ready::Ready;
 use crate::request::{held, percent, settings, small};
 use deltabench_model::counts::Counting;
-use deltabench_model::plan::{Gate, Observing, Stopping};
+use deltabench_model::plan::{Gate, Observing, Plan, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::{Request, Selection};
 use deltabench_server::Counter;
@@ -21,12 +21,23 @@ pub fn count(arguments: &Count, config: &Config) -> Result<u8, Failure> {
 
 /// A count that can be carried out here.
 pub fn ready(arguments: &Count, config: &Config) -> Result<Ready, Failure> {
-    let request = request(arguments).map_err(Failure::Refused)?;
-    check(arguments, &request).map_err(Failure::Refused)?;
+    let request = checked(arguments).map_err(Failure::Refused)?;
     Counter::find().map_err(Failure::Refused)?;
     let ready = ready_to_count(arguments, request, config)?;
     deltabench_kinds::check_counted(&ready.plan).map_err(Failure::Refused)?;
     Ok(ready)
+}
+
+/// The plan of a count that may never be carried out: what only counting needs may be missing here.
+pub fn planned(arguments: &Count, config: &Config) -> Result<Plan, Failure> {
+    let request = checked(arguments).map_err(Failure::Refused)?;
+    Ok(ready_to_count(arguments, request, config)?.plan)
+}
+
+fn checked(arguments: &Count) -> Result<Request, Problem> {
+    let request = request(arguments)?;
+    check(arguments, &request)?;
+    Ok(request)
 }
 
 /// Refuses what cannot be counted on any server, before anything is looked for.

@@ -89,6 +89,14 @@ pub enum BisectedBy {
     Throughput,
 }
 
+impl BisectedBy {
+    /// Whether points are measured in time from the start, and nothing is counted.
+    #[must_use]
+    pub fn is_in_time(self) -> bool {
+        matches!(self, Self::Cpu | Self::Throughput)
+    }
+}
+
 /// Blocks of a culprit where nothing else is asked for: those of a quick comparison, some two minutes.
 pub const CULPRIT_BLOCKS: u32 = 14;
 
@@ -301,6 +309,14 @@ impl Bisection {
         self.happened.iter().filter_map(|one| match one {
             Happened::Together(together) => Some(together),
             _ => None,
+        })
+    }
+
+    /// Points that were measured in time, with what their servers are made of, in order of time.
+    pub fn timed_servers(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.together().flat_map(|look| {
+            let made_of = look.made_of.iter().map(String::as_str);
+            look.points.iter().copied().zip(made_of)
         })
     }
 

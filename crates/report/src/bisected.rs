@@ -33,6 +33,10 @@ pub struct Bisected {
     pub base_alone: Option<BaseAlone>,
     /// The smallest step that was searched, as a share.
     pub min: f64,
+    /// Standard deviation of what the layout of code is assumed to do to a build, as a share; absent for
+    /// instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<f64>,
     /// Instructions of an operation on both ends; absent until they are counted.
     pub instructions: Option<(f64, f64)>,
     /// Candidate over base - 1.
@@ -222,7 +226,7 @@ impl OpenInterval {
         match (&self.likely, self.points) {
             // There is nothing between them to look at.
             (Some(_), 1) => {
-                format!("not told apart: {between}, as much as the layout of code can do")
+                format!("not decided: {between}, as much as the layout of code can do")
             }
             (likely, points) => format!(
                 "not searched to the end: {between}, {}{}",
@@ -314,7 +318,7 @@ pub fn bisected_text(bisected: &Bisected, width: usize) -> String {
         lines.push(String::new());
     }
     for culprit in &bisected.culprits {
-        lines.extend(of_culprit(culprit, width));
+        lines.extend(of_culprit(culprit, bisected, width));
     }
     lines.push(String::new());
     lines.extend(
@@ -394,7 +398,7 @@ fn looks_in_time(bisected: &Bisected) -> u64 {
     count(runs.len())
 }
 
-fn of_culprit(culprit: &Culprit, width: usize) -> Vec<String> {
+fn of_culprit(culprit: &Culprit, bisected: &Bisected, width: usize) -> Vec<String> {
     let mut texts = Vec::new();
     let head = match culprit.one_of.as_slice() {
         [one] => words(&one.point),
@@ -416,14 +420,14 @@ fn of_culprit(culprit: &Culprit, width: usize) -> Vec<String> {
         *first = format!("{:>9}  {}", percent(culprit.change), first.trim_start());
     }
     lines.extend(texts.iter().flat_map(|text| wrapped(text, width, 11, 13)));
-    for text in &beside(culprit) {
+    for text in &beside(culprit, bisected) {
         lines.extend(wrapped(text, width, 11, 13));
     }
     lines
 }
 
 /// What is known of a culprit beside its count: where, in time, and what is left without it.
-pub(crate) fn beside(culprit: &Culprit) -> Vec<String> {
+pub(crate) fn beside(culprit: &Culprit, bisected: &Bisected) -> Vec<String> {
     let again = culprit.probability.is_some();
     let in_time = culprit
         .in_time
@@ -435,8 +439,11 @@ pub(crate) fn beside(culprit: &Culprit) -> Vec<String> {
         let ci95 = culprit.ci95.map_or_else(String::new, |(low, high)| {
             format!("between {:+.1} and {:+.1} %; ", low * 100.0, high * 100.0)
         });
+        let layout = bisected.layout.map_or_else(String::new, |layout| {
+            format!(", if builds scatter by {}", share(layout))
+        });
         format!(
-            "{ci95}the step is here with a probability of {}, if builds scatter by 0.3 %",
+            "{ci95}the step is here with a probability of {}{layout}",
             certainty(probability)
         )
     });
@@ -494,9 +501,8 @@ fn of_time(bisected: &Bisected) -> Vec<String> {
             .is_some_and(|it| it.says != TimeSays::Unfinished);
         if let (false, Some(suspect)) = (is_begun, culprit.one_of.last()) {
             texts.push(format!(
-                "{} is not convicted yet: fresh blocks next to its parent are missing; `deltabench resume {}`
-                \
-                 measures them",
+                "{} is not convicted yet: fresh blocks next to its parent are missing; \
+                 `deltabench resume {}` measures them",
                 suspect.point.name, bisected.name
             ));
         }
@@ -617,6 +623,7 @@ mod tests {
             may_differ: 9,
             base_alone: None,
             min: 0.005,
+            layout: None,
             instructions: Some((10_000.0, 10_300.0)),
             change: Some(0.03),
             ci95: None,

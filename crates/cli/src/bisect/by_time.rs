@@ -35,20 +35,30 @@ struct Ready {
     built: bool,
 }
 
+/// How a look in time went.
+enum Looked {
+    /// With all that is known now.
+    Known(Evidence),
+    /// A point is skipped, or the same as another one.
+    Changed,
+    Interrupted,
+}
+
 impl Search<'_> {
     /// Measures points in time until the search knows its steps, or that it cannot.
     pub fn by_time(&mut self) -> Result<Ended, Failure> {
-        if self.finish_begun()? == SessionEnd::Interrupted {
-            return Ok(Ended::Interrupted);
-        }
+        let mut looked = self.finish_begun()?;
         loop {
-            if self.interrupted() {
+            if self.interrupted() || matches!(looked, Looked::Interrupted) {
                 return Ok(Ended::Interrupted);
             }
             if is_same_server(&self.bisection, &self.places) {
                 return Ok(Ended::SameServer);
             }
-            let evidence = self.evidence()?;
+            let evidence = match looked {
+                Looked::Known(evidence) => evidence,
+                Looked::Changed | Looked::Interrupted => self.evidence()?,
+            };
             let climbed = evidence.climb(&self.weights, &self.prices());
             if climbed.measure.is_empty() {
                 return Ok(end_of(&climbed));
@@ -59,9 +69,7 @@ impl Search<'_> {
                 self.tell_store(Happened::OutOfTime)?;
                 return Ok(Ended::Budget);
             }
-            if self.measure_together(&points, None, &evidence)? == SessionEnd::Interrupted {
-                return Ok(Ended::Interrupted);
-            }
+            looked = self.measure_together(&points, None, &evidence)?;
         }
     }
 
@@ -82,9 +90,9 @@ impl Search<'_> {
 
     /// Ends the last look in time, if the command before was stopped during it. One that failed, or whose
     /// point was left out since, is made again if the search still wants it.
-    fn finish_begun(&mut self) -> Result<SessionEnd, Failure> {
+    fn finish_begun(&mut self) -> Result<Looked, Failure> {
         let Some(begun) = self.bisection.together().last().cloned() else {
-            return Ok(SessionEnd::Finished);
+            return Ok(Looked::Changed);
         };
         let reached = self
             .bench
@@ -98,7 +106,7 @@ impl Search<'_> {
         let place = |point: &usize| self.places.binary_search(point).ok();
         let mut places = begun.points.iter().filter_map(place);
         if !stopped || places.any(|place| evidence.skipped.contains(&place)) {
-            return Ok(SessionEnd::Finished);
+            return Ok(Looked::Known(evidence));
         }
         say(&format!("going on with look {}", begun.run));
         self.measure_together(&begun.points, Some(&begun.run), &evidence)
@@ -106,15 +114,12 @@ impl Search<'_> {
 
     /// Whether a run of these points, and what has to be built for it, would probably end in time.
     fn fits_a_run(&self, points: &[usize]) -> Result<bool, Failure> {
-        let Some(budget) = self.asked.budget_seconds else {
-            return Ok(true);
-        };
         let base = self.bisection.question.plan.servers.first();
         let servers = base.into_iter().cycle().take(points.len());
         let mut plan = timed_plan(&self.bisection.question.plan, BLOCKS);
         plan.servers = servers.cloned().collect();
         let seconds = self.seconds_of_a_run(&plan)? + self.build_seconds(points)?;
-        Ok(self.began.elapsed().as_secs_f64() + seconds <= budget)
+        Ok(self.ends_in_time(seconds, f64::INFINITY))
     }
 
     /// How long the builds of these points will take, as those before them did on average.
@@ -146,17 +151,17 @@ impl Search<'_> {
         points: &[usize],
         begun: Option<&str>,
         evidence: &Evidence,
-    ) -> Result<SessionEnd, Failure> {
+    ) -> Result<Looked, Failure> {
         let began = Instant::now();
         let mut ready: Vec<Ready> = Vec::new();
         for point in points {
             match self.ready(*point, &ready)? {
                 Some(server) => ready.push(server),
                 // What is known now leads to another look.
-                None => return Ok(SessionEnd::Finished),
+                None => return Ok(Looked::Changed),
             }
             if self.interrupted() {
-                return Ok(SessionEnd::Interrupted);
+                return Ok(Looked::Interrupted);
             }
         }
         let is_new = |point: &usize| {
@@ -178,18 +183,24 @@ impl Search<'_> {
         place(&mut plan, &ready);
         plan.bisects = Some(self.bisection.name.clone());
         let measuring = Instant::now();
-        match self.measure(&run, &plan, begun.is_none(), &mut Silent) {
-            Err(_) if self.interrupted() => return Ok(SessionEnd::Interrupted),
-            Err(failure) => self.blame(&new, failure)?,
-            Ok(SessionEnd::Interrupted) => return Ok(SessionEnd::Interrupted),
+        let looked = match self.measure(&run, &plan, begun.is_none(), &mut Silent) {
+            Err(_) if self.interrupted() => return Ok(Looked::Interrupted),
+            Err(failure) => {
+                self.blame(&new, failure)?;
+                Looked::Changed
+            }
+            Ok(SessionEnd::Interrupted) => return Ok(Looked::Interrupted),
             Ok(SessionEnd::Finished) => {
                 self.failures = 0;
-                self.tell_together(points, (acquired, measuring.elapsed().as_secs_f64()))?;
+                let evidence = self.evidence()?;
+                let took = (acquired, measuring.elapsed().as_secs_f64());
+                self.tell_together(points, took, &evidence)?;
+                Looked::Known(evidence)
             }
-        }
+        };
         let at_hand = [points.first(), points.last(), new.first()];
         self.forget_builds(at_hand.map(|point| point.copied().unwrap_or(0)))?;
-        Ok(SessionEnd::Finished)
+        Ok(looked)
     }
 
     /// Tells the store that these servers are about to be measured, as which run.
@@ -266,12 +277,9 @@ impl Search<'_> {
 
     /// Another point that was measured in time and has the same server.
     pub fn same_in_time(&self, number: usize, made_of: &str) -> Option<usize> {
-        let mut servers = self
-            .bisection
-            .together()
-            .flat_map(|look| look.points.iter().zip(&look.made_of));
-        let same = servers.find(|(point, made)| **point != number && *made == made_of);
-        same.map(|(point, _)| *point)
+        let mut servers = self.bisection.timed_servers();
+        let same = servers.find(|(point, made)| *point != number && *made == made_of);
+        same.map(|(point, _)| point)
     }
 
     fn is_end(&self, number: usize) -> bool {
@@ -307,8 +315,12 @@ impl Search<'_> {
     /// A line for a look in time: what its points cost over the base, by all looks so far.
     ///
     /// Errors: several looks in a row that say nothing, or a metric that is not known on this machine.
-    fn tell_together(&self, points: &[usize], (acquired, took): (f64, f64)) -> Result<(), Failure> {
-        let evidence = self.evidence()?;
+    fn tell_together(
+        &self,
+        points: &[usize],
+        (acquired, took): (f64, f64),
+        evidence: &Evidence,
+    ) -> Result<(), Failure> {
         if let Some(why) = evidence.doubts.last() {
             let problem = Problem::new(format!("a look says nothing: {why}"));
             return match why == NO_CPU {

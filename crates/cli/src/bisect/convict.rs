@@ -57,11 +57,8 @@ impl Search<'_> {
 
     /// Whether what takes so long may begin.
     fn fits(&self, seconds: f64, is_largest: bool) -> bool {
-        let ends = self.began.elapsed().as_secs_f64() + seconds;
-        match self.asked.budget_seconds {
-            Some(budget) => ends <= budget,
-            None => is_largest || ends <= SECONDS,
-        }
+        let without_budget = if is_largest { f64::INFINITY } else { SECONDS };
+        self.ends_in_time(seconds, without_budget)
     }
 
     /// Measures a culprit next to its parent in time, or what is left of that.

@@ -4,7 +4,7 @@ use super::in_time::unfit;
 use super::learnt::{LEAST_BY_TIME, looked_at_again};
 use crate::failure::Failure;
 use crate::store::store_problem;
-use deltabench_bisect::{Climbed, Stairs, Timed, TimedRun};
+use deltabench_bisect::{Climbed, Contrasts, Stairs, Timed, TimedRun};
 use deltabench_compare::comparison::{BlockRate, CellComparison};
 use deltabench_lab::Judged;
 use deltabench_model::bisection::{Asked, BisectedBy, Bisection, Outcome, Together};
@@ -13,7 +13,7 @@ use deltabench_store::{RunState, Store};
 
 /// Standard deviation of what the layout of a build does to CPU per operation. Source: an assumption, see
 /// docs/decisions/0024; where an operation is one short loop, builds can differ by far more.
-const LAYOUT: f64 = 0.003;
+pub const LAYOUT: f64 = 0.003;
 
 /// Standard deviation of what one run adds to the difference of two servers: their load, their place in
 /// memory. Source: runs of equal trees, docs/measuring.md.
@@ -35,6 +35,8 @@ pub struct Evidence {
     pub skipped: Vec<usize>,
     /// Why the last runs say nothing, the latest last; empty if the last one says something.
     pub doubts: Vec<String>,
+    /// What each place costs over the base, as natural logarithms: the value and its standard error.
+    costs: Vec<Option<(f64, f64)>>,
     min: f64,
     steps: usize,
     places: usize,
@@ -95,6 +97,7 @@ impl Evidence {
         values.retain(|run| run.means.len() >= 2);
         evidence.runs = runs(values);
         evidence.same = same(bisection, places, &evidence);
+        evidence.costs = evidence.costs();
         Ok(evidence)
     }
 
@@ -128,11 +131,15 @@ impl Evidence {
     /// What a place costs over the base, as natural logarithms: the value and its standard error, layout
     /// included. Nothing if it was not measured.
     pub fn cost(&self, place: usize) -> Option<(f64, f64)> {
-        let contrast = self.stairs(&[], &[]).contrast(0, place);
-        contrast
-            .error
-            .is_finite()
-            .then_some((contrast.size, contrast.error))
+        self.costs.get(place).copied().flatten()
+    }
+
+    fn costs(&self) -> Vec<Option<(f64, f64)>> {
+        let timed = self.stairs(&[], &[]).timed;
+        let contrasts = Contrasts::of(&timed);
+        let all = (0..self.places).map(|place| contrasts.between(0, place));
+        let known = all.map(|one| one.error.is_finite().then_some((one.size, one.error)));
+        known.collect()
     }
 
     /// The smallest step inside the sequence that is searched, as a share.
@@ -144,12 +151,11 @@ impl Evidence {
 /// Places without values of their own that have the server of one with values, and that one.
 fn same(bisection: &Bisection, places: &[usize], evidence: &Evidence) -> Vec<(usize, usize)> {
     let measured = |made_of: &str| {
-        let servers = bisection
-            .together()
-            .flat_map(|look| look.points.iter().zip(&look.made_of));
-        let mut found = servers.filter(|(_, made)| *made == made_of);
+        let mut found = bisection
+            .timed_servers()
+            .filter(|(_, made)| *made == made_of);
         found.find_map(|(point, _)| {
-            let place = places.binary_search(point).ok()?;
+            let place = places.binary_search(&point).ok()?;
             evidence.is_measured(place).then_some(place)
         })
     };

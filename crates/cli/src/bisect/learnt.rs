@@ -367,6 +367,76 @@ mod tests {
         assert!(!is_out_of_time(&known));
     }
 
+    /// Whether `--metric auto` goes on by time: instructions of the candidate over the base, what two of its
+    /// starts differ by, the CPU of a run, and what was looked at since.
+    fn goes_on_by_time(ratio: f64, span: f64, cpu_of_run: Option<f64>, since: &[Happened]) -> bool {
+        let ends = |point, instructions| {
+            let outcome = Outcome::Counted {
+                run: "bisect-a-1".to_owned(),
+                instructions,
+                base: 1000.0,
+                span: Some(span),
+            };
+            look(point, outcome)
+        };
+        let both = [ends(0, 1000.0), ends(19, 1000.0 * ratio)];
+        let known = bisection([&both[..], since].concat());
+        let asked = Asked {
+            cpu_of_run,
+            ..ASKED
+        };
+        is_by_time(&known, &asked, &places(&known.question))
+    }
+
+    #[test]
+    fn a_search_goes_on_by_time_where_the_ends_take_the_same_instructions() {
+        assert!(goes_on_by_time(1.004, 0.000_1, None, &[]));
+        assert!(!goes_on_by_time(1.006, 0.000_1, None, &[]));
+        assert!(
+            goes_on_by_time(1.006, 0.003, None, &[]),
+            "starts differ by as much"
+        );
+        let inside = [look(9, counted(1000.0, None))];
+        assert!(!goes_on_by_time(1.004, 0.000_1, None, &inside), "it counts");
+        let same = [look(9, Outcome::Same { point: 0 })];
+        assert!(goes_on_by_time(1.004, 0.000_1, None, &same));
+    }
+
+    #[test]
+    fn a_search_after_a_run_goes_on_by_time_where_counts_are_less_than_a_third_of_its_cpu() {
+        let of_run = |ratio: f64, cpu: f64| goes_on_by_time(ratio, 0.000_1, Some(cpu), &[]);
+        assert!(of_run(1.009, 1.03));
+        assert!(!of_run(1.011, 1.03));
+        assert!(of_run(0.99, 1.03), "the other sign");
+        assert!(of_run(1.01, 0.97), "the other sign");
+        assert!(!of_run(0.98, 0.97));
+        // The layout of code alone does as much.
+        assert!(!of_run(0.99, 1.009));
+    }
+
+    #[test]
+    fn a_metric_that_is_asked_for_is_not_left() {
+        let known = bisection(vec![look(19, counted(1100.0, Some(0.0)))]);
+        let by_time = |metric, count_only| {
+            let asked = Asked {
+                metric,
+                count_only,
+                ..ASKED
+            };
+            is_by_time(&known, &asked, &places(&known.question))
+        };
+        assert!(by_time(BisectedBy::Auto, false));
+        assert!(!by_time(BisectedBy::Auto, true));
+        assert!(!by_time(BisectedBy::Count, false));
+        assert!(by_time(BisectedBy::Cpu, false) && by_time(BisectedBy::Throughput, false));
+        let uncounted = bisection(Vec::new());
+        assert!(!is_by_time(
+            &uncounted,
+            &ASKED,
+            &places(&uncounted.question)
+        ));
+    }
+
     #[test]
     fn the_first_look_takes_half_of_what_the_ends_took() {
         let mut known = bisection(vec![look(19, counted(1000.0, None))]);

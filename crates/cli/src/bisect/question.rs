@@ -18,7 +18,7 @@ use crate::targets::resolve_servers;
 use deltabench_acquire::{Cache, did_not_compile, history, is_of_machine};
 use deltabench_compare::comparison::Metric;
 use deltabench_lab::{Judged, changed};
-use deltabench_model::bisection::{BISECTION_FORMAT, BaseAlone, Point, Question};
+use deltabench_model::bisection::{BISECTION_FORMAT, BaseAlone, BisectedBy, Point, Question};
 use deltabench_model::installation::Origin;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
@@ -86,9 +86,12 @@ impl Wanted {
         let last = differ.unwrap_or(last);
         let mut plan = match self.run {
             None => {
-                count::ready(&count_of(first, last, arguments), config)
-                    .map_err(of_end)?
-                    .plan
+                let count = count_of(first, last, arguments);
+                let plan = match BisectedBy::from(arguments.metric).is_in_time() {
+                    true => count::planned(&count, config),
+                    false => count::ready(&count, config).map(|ready| ready.plan),
+                };
+                plan.map_err(of_end)?
             }
             Some(mut plan) => {
                 let specs = [first, last].map(|point| point.target.parse::<TargetSpec>());
@@ -466,6 +469,13 @@ mod tests {
         plan.settings.clear();
         plan.servers[0].settings.push(setting);
         assert!(loads_extensions(&[], Some(&plan)));
+    }
+
+    #[test]
+    fn a_run_shows_at_least_the_end_of_an_interval_that_is_nearest_to_no_change() {
+        assert_eq!(nearest_to_equal((1.02, 1.05)), Some(1.02));
+        assert_eq!(nearest_to_equal((0.93, 0.98)), Some(0.98));
+        assert_eq!(nearest_to_equal((0.99, 1.05)), None);
     }
 
     #[test]

@@ -15,9 +15,7 @@ use deltabench_acquire::{
 };
 use deltabench_bisect::{Choice, Known, Next, Sequence, Step, Wish, forecast, found, next};
 use deltabench_compare::ServerCount;
-use deltabench_model::bisection::{
-    Asked, BisectedBy, Bisection, FailedStep, Happened, Look, Outcome, Point,
-};
+use deltabench_model::bisection::{Asked, Bisection, FailedStep, Happened, Look, Outcome, Point};
 use deltabench_model::counts::Counting;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, ServerId};
@@ -116,7 +114,7 @@ impl<'a> Search<'a> {
 
     /// Looks at points until nothing is left to be found, or it has to stop.
     pub fn go_on(&mut self) -> Result<Ended, Failure> {
-        if matches!(self.asked.metric, BisectedBy::Cpu | BisectedBy::Throughput) {
+        if self.asked.metric.is_in_time() {
             return self.by_time();
         }
         if let Some(ended) = self.ends()? {
@@ -124,9 +122,8 @@ impl<'a> Search<'a> {
         }
         if is_by_time(&self.bisection, &self.asked, &self.places) {
             say(&format!(
-                "instructions per operation differ by {}, which is not what changed: the search goes on by CPU
-                \
-                 per operation",
+                "instructions per operation differ by {}, which is not what changed: the search goes on by \
+                 CPU per operation",
                 percent(self.bisection.ratio(self.last()).unwrap_or(1.0))
             ));
             self.weights = prior(&self.bisection, &self.places, &self.bench.store)?;
@@ -172,13 +169,14 @@ impl<'a> Search<'a> {
             }
             let known = known(&self.bisection, &self.asked, &self.places);
             let prices = self.prices();
+            let look = seconds_of_a_look(&self.bisection, self.last());
             let sequence = Sequence {
                 points: &known,
                 weights: &self.weights,
                 prices: &prices,
             };
             match next(&sequence, &wish(&self.bisection, &self.asked)) {
-                Next::Measure(choice) if self.fits_the_budget() => {
+                Next::Measure(choice) if self.ends_in_time(look, f64::INFINITY) => {
                     if self.look(&choice)? == SessionEnd::Interrupted {
                         return Ok(Ended::Interrupted);
                     }
@@ -515,13 +513,11 @@ impl<'a> Search<'a> {
         self.places.iter().map(price).collect()
     }
 
-    /// Whether another look would probably end in time.
-    fn fits_the_budget(&self) -> bool {
-        let Some(budget) = self.asked.budget_seconds else {
-            return true;
-        };
-        let last = self.last();
-        self.began.elapsed().as_secs_f64() + seconds_of_a_look(&self.bisection, last) <= budget
+    /// Whether what takes `seconds` from now would end in the time of this command: its budget, or
+    /// `without_budget` seconds.
+    pub fn ends_in_time(&self, seconds: f64, without_budget: f64) -> bool {
+        let limit = self.asked.budget_seconds.unwrap_or(without_budget);
+        self.began.elapsed().as_secs_f64() + seconds <= limit
     }
 
     /// The build of a point that is in the cache.

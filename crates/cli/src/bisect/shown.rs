@@ -1,5 +1,6 @@
 //! What a bisection says now, from its looks.
 
+use super::evidence::{Evidence, LAYOUT};
 use super::learnt::{is_by_time, is_out_of_time, is_same_server, places};
 use super::search::Ended;
 use super::told::Told;
@@ -27,19 +28,22 @@ pub fn shown(
     };
     let asked = bisection.asked().unwrap_or(&none);
     let (question, places) = (&bisection.question, places(&bisection.question));
+    let is_by_time = is_by_time(bisection, asked, &places);
+    let evidence = || Evidence::of(bisection, asked, &places, store);
     let told = Told {
         bisection,
         places: &places,
-        by: match is_by_time(bisection, asked, &places) {
+        by: match is_by_time {
             false => By::Instructions,
             true if asked.metric == BisectedBy::Throughput => By::Throughput,
             true => By::Cpu,
         },
+        evidence: is_by_time.then(evidence).transpose()?,
         store,
     };
-    let said = match told.by != By::Instructions {
-        true => told.by_time(asked)?,
-        false => told.by_count(asked)?,
+    let said = match &told.evidence {
+        Some(evidence) => told.by_time(evidence)?,
+        None => told.by_count(asked)?,
     };
     let last = places.last().copied().unwrap_or(0);
     let counted = |point| Some((told.instructions(0)?, told.instructions(point)?));
@@ -65,6 +69,7 @@ pub fn shown(
             commits: alone.commits,
         }),
         min: said.min,
+        layout: is_by_time.then_some(LAYOUT),
         instructions: counted(last),
         change: said.change,
         ci95: said.ci95,

@@ -5,13 +5,12 @@ use super::search::Ended;
 use super::told::{Said, Told, interval};
 use crate::failure::Failure;
 use deltabench_bisect::{Answer, Climbed, Contrast, TimedStep};
-use deltabench_model::bisection::{Asked, Outcome};
+use deltabench_model::bisection::Outcome;
 use deltabench_report::{BisectedLook, Culprit, LikelyInterval, OpenInterval, Quiet};
 
 impl Told<'_> {
     /// What looks in time say.
-    pub fn by_time(&self, asked: &Asked) -> Result<Said, Failure> {
-        let evidence = Evidence::of(self.bisection, asked, self.places, self.store)?;
+    pub fn by_time(&self, evidence: &Evidence) -> Result<Said, Failure> {
         let climbed = evidence.climb(&[], &[]);
         let whole = evidence.cost(self.places.len().saturating_sub(1));
         let culprits = climbed.steps.iter().map(|step| self.timed_culprit(step));
@@ -28,8 +27,8 @@ impl Told<'_> {
                 .iter()
                 .map(|open| self.timed_open(open))
                 .collect(),
-            quiet: quiet(&climbed, &evidence),
-            looks: self.timed_looks(&evidence),
+            quiet: quiet(&climbed, evidence),
+            looks: self.timed_looks(evidence),
         })
     }
 

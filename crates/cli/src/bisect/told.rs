@@ -39,6 +39,8 @@ pub struct Told<'a> {
     pub places: &'a [usize],
     /// What points are compared by.
     pub by: By,
+    /// What looks in time say; nothing of a search by count.
+    pub evidence: Option<Evidence>,
     pub store: &'a Store,
 }
 
@@ -136,22 +138,16 @@ impl Told<'_> {
     }
 
     /// The candidate without a commit, where it is the server of a point that was measured in time.
-    fn without_like(&self, point: usize) -> Result<WithoutCulprit, Failure> {
-        let asked = self.bisection.asked().cloned();
-        let evidence =
-            asked.map(|asked| Evidence::of(self.bisection, &asked, self.places, self.store));
+    fn without_like(&self, point: usize, evidence: &Evidence) -> WithoutCulprit {
         let place = self.places.binary_search(&point).ok();
-        let cost = evidence
-            .transpose()?
-            .zip(place)
-            .and_then(|(all, place)| all.cost(place));
-        Ok(WithoutCulprit {
+        let cost = place.and_then(|place| evidence.cost(place));
+        WithoutCulprit {
             change: cost.map(|(size, _)| size.exp_m1()),
             ci95: cost.map(interval),
             why: cost
                 .is_none()
                 .then(|| "its server was not measured".to_owned()),
-        })
+        }
     }
 
     fn without(&self, outcome: &Outcome) -> Result<WithoutCulprit, Failure> {
@@ -159,10 +155,10 @@ impl Told<'_> {
             Outcome::Counted {
                 instructions, base, ..
             } => (Some(instructions / base), None),
-            Outcome::Same { point } if self.by != By::Instructions => {
-                return self.without_like(*point);
-            }
-            Outcome::Same { point } => (self.bisection.ratio(*point), None),
+            Outcome::Same { point } => match &self.evidence {
+                Some(evidence) => return Ok(self.without_like(*point, evidence)),
+                None => (self.bisection.ratio(*point), None),
+            },
             Outcome::Timed { run } => return self.without_in_time(run),
             Outcome::Skipped { step, why } => (None, Some(format!("{}: {why}", step.words()))),
         };

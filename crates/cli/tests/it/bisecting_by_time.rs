@@ -5,10 +5,44 @@ use crate::bisecting::{answer, prebuilt};
 use crate::counting::untested;
 use crate::lab::{Lab, text};
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
 
 fn of<'a>(answer: &'a Value, list: &str, field: &str) -> Vec<&'a str> {
     let all = answer[list].as_array().unwrap().iter();
     all.map(|one| one[field].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_search_by_time_needs_no_valgrind() {
+    let lab = Lab::new();
+    let programs = lab.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let valgrind = programs.join("valgrind");
+    std::fs::write(&valgrind, "#!/bin/sh\nexit 1\n").unwrap();
+    std::fs::set_permissions(&valgrind, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    // Both ends are one server, so nothing is measured.
+    let same = format!("path:{}", prebuilt(&lab, "postgres:14").display());
+    let said = |arguments: &[&str]| {
+        let output = lab.command(arguments).env("PATH", &path).output().unwrap();
+        let all = [output.stdout, output.stderr].concat();
+        (output.status.code(), text(&all))
+    };
+    let bisect = ["bisect", "postgres:14", &same, "--only", "point-query"];
+    for metric in ["auto", "count"] {
+        let (code, said) = said(&[&bisect[..], &["--metric", metric]].concat());
+        assert!(said.contains("valgrind does not run"), "{said}");
+        assert_eq!(code, Some(2), "{said}");
+    }
+    for metric in ["throughput", "cpu"] {
+        let (code, said) = said(&[&bisect[..], &["--metric", metric]].concat());
+        assert!(said.contains("both ends are the same server"), "{said}");
+        assert_eq!(code, Some(3), "{said}");
+    }
+    let list = text(&lab.run(&["list"]).stdout);
+    let name = list.split(' ').find(|word| word.starts_with("bisect-"));
+    let (code, said) = said(&["resume", name.unwrap()]);
+    assert_eq!(code, Some(3), "{said}");
 }
 
 #[test]

@@ -51,13 +51,15 @@ fn culprits(bisected: &Bisected) -> Markup {
         @if !bisected.culprits.is_empty() {
             section #culprits {
                 h2 { "Culprits, the largest first" }
-                @for (place, one) in bisected.culprits.iter().enumerate() { (culprit(place + 1, one)) }
+                @for (place, one) in bisected.culprits.iter().enumerate() {
+                    (culprit(place + 1, one, bisected))
+                }
             }
         }
     }
 }
 
-fn culprit(number: usize, culprit: &Culprit) -> Markup {
+fn culprit(number: usize, culprit: &Culprit, bisected: &Bisected) -> Markup {
     let change = typeset(&percent(culprit.change));
     let counted = culprit.instructions.map(|(before, after)| {
         typeset(&format!(
@@ -87,7 +89,7 @@ fn culprit(number: usize, culprit: &Culprit) -> Markup {
                 @if let Some(counted) = counted { (counted) ", " }
                 "compared with " (words(&culprit.parent))
             }
-            ul { @for text in beside(culprit) { li { (typeset(&text)) } } }
+            ul { @for text in beside(culprit, bisected) { li { (typeset(&text)) } } }
         }
     }
 }

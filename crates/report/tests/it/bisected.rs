@@ -90,6 +90,7 @@ pub fn bisected() -> Bisected {
         may_differ: 37,
         base_alone: None,
         min: 0.005,
+        layout: None,
         instructions: Some((38_000.0, 39_000.0)),
         change: Some(0.026),
         ci95: None,
@@ -197,6 +198,7 @@ pub fn bisected_by_time() -> Bisected {
     let wide = |change: f64| Some((change - 0.006, change + 0.006));
     bisected.by = By::Cpu;
     bisected.min = 0.01;
+    bisected.layout = Some(0.003);
     bisected.ci95 = wide(0.026);
     bisected.culprits.truncate(1);
     bisected.culprits[0].probability = Some(0.97);
@@ -235,7 +237,7 @@ fn a_search_by_time_shows_intervals_and_how_sure_it_is() {
         "point-query, 0000000000 → 000000003c: +2.6 % [+2.0, +3.2] CPU per operation; \
          +2.63 % instructions per operation",
         "; 3 looks in time at 6 points, ",
-        "between +3.4 and +4.6 %; the step is here with a probability of 97 %",
+        "between +3.4 and +4.6 %; the step is here with a probability of 97 %, if builds scatter by 0.3 %",
         "these fresh blocks show it, too",
         "15 points; likeliest after 0000000032 and up to 0000000034 (61 %)",
     ] {
@@ -249,9 +251,11 @@ fn a_search_by_time_shows_intervals_and_how_sure_it_is() {
     doubted.open[0].points = 1;
     let text = bisected_text(&doubted, 300);
     assert!(
-        text.contains("is not convicted yet: fresh blocks"),
+        text.contains(
+            "fresh blocks next to its parent are missing; `deltabench resume bisect-x` measures"
+        ),
         "{text}"
     );
     assert!(text.contains("says whether its code does more"), "{text}");
-    assert!(text.contains("not told apart: +0.70 % between"), "{text}");
+    assert!(text.contains("not decided: +0.70 % between"), "{text}");
 }
