@@ -4,6 +4,7 @@ mod error;
 mod file;
 mod item;
 mod load;
+mod scan;
 mod splitter;
 mod survey;
 mod words;

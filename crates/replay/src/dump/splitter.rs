@@ -5,12 +5,11 @@
 //! Source: PostgreSQL manual, "Lexical Structure" and "psql"; `psqlscan.l` for bodies of SQL functions.
 
 use super::error::DumpError;
+use super::scan::{Bytes, End, LONGEST, begins_word, beyond_comment, beyond_dollar, in_word};
 use std::io::Read;
 
 /// Bytes that are read at a time.
 const READ: usize = 256 << 10;
-/// A statement longer than this is refused: the server would not take much more.
-const LONGEST: usize = 256 << 20;
 /// Data of a COPY that is given out at a time, or a row more.
 const COPY_PIECE: usize = 64 << 10;
 
@@ -45,6 +44,20 @@ pub struct Splitter<R> {
     line: u64,
     /// Whether a backslash escapes in plain strings, as with `standard_conforming_strings = off`.
     escapes: bool,
+}
+
+/// A byte of the buffer, which grows as far as needed.
+impl<R: Read> Bytes for Splitter<R> {
+    type Error = DumpError;
+
+    fn byte(&mut self, at: usize) -> Result<Option<u8>, DumpError> {
+        while at >= self.buffer.len() {
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+        Ok(self.buffer.get(at).copied())
+    }
 }
 
 impl<R: Read> Splitter<R> {
@@ -146,16 +159,6 @@ impl<R: Read> Splitter<R> {
         self.rest_of_line(self.start).map(drop)
     }
 
-    /// A byte of the buffer, which grows as far as needed; absent beyond the end of the file.
-    fn byte(&mut self, at: usize) -> Result<Option<u8>, DumpError> {
-        while at >= self.buffer.len() {
-            if !self.fill()? {
-                return Ok(None);
-            }
-        }
-        Ok(self.buffer.get(at).copied())
-    }
-
     /// Reads more; false at the end of the file.
     fn fill(&mut self) -> Result<bool, DumpError> {
         if self.ended {
@@ -234,11 +237,11 @@ impl<R: Read> Splitter<R> {
                     return Ok(self.give_out(from, (at, at + 1), line));
                 }
                 (b'-', Some(b'-')) => self.beyond_line(at)?,
-                (b'/', Some(b'*')) => self.beyond_comment(at, line)?,
+                (b'/', Some(b'*')) => Self::ended(beyond_comment(self, at)?, line)?,
                 (b'\'', _) => self.beyond_string(at, self.escapes, line)?,
                 (b'"', _) => self.beyond(at + 1, b'"', line)?,
                 (b'e' | b'E', Some(b'\'')) => self.beyond_string(at + 1, true, line)?,
-                (b'$', _) => self.beyond_dollar(at, line)?,
+                (b'$', _) => Self::ended(beyond_dollar(self, at)?, line)?,
                 (b'(', _) => shape.open(at),
                 (b')', _) => shape.close(at),
                 (b'\\', _) => {
@@ -282,20 +285,12 @@ impl<R: Read> Splitter<R> {
         Ok(at)
     }
 
-    /// Behind a comment that may hold others.
-    fn beyond_comment(&mut self, from: usize, line: u64) -> Result<usize, DumpError> {
-        let (mut at, mut depth) = (from, 0_u32);
-        loop {
-            match (self.byte(at)?, self.byte(at + 1)?) {
-                (Some(b'/'), Some(b'*')) => (at, depth) = (at + 2, depth + 1),
-                (Some(b'*'), Some(b'/')) if depth == 1 => return Ok(at + 2),
-                (Some(b'*'), Some(b'/')) => (at, depth) = (at + 2, depth - 1),
-                (Some(_), _) => at += 1,
-                (None, _) => return Err(DumpError::Cut { line }),
-            }
-            if at - from > LONGEST {
-                return Err(DumpError::TooLong { line });
-            }
+    /// Where a comment or a string ends that begins in this line.
+    fn ended(end: End, line: u64) -> Result<usize, DumpError> {
+        match end {
+            End::At(end) => Ok(end),
+            End::Open => Err(DumpError::Cut { line }),
+            End::TooLong => Err(DumpError::TooLong { line }),
         }
     }
 
@@ -340,40 +335,6 @@ impl<R: Read> Splitter<R> {
         }
     }
 
-    /// Behind a string between `$tag$`, or behind a `$` that begins none.
-    fn beyond_dollar(&mut self, from: usize, line: u64) -> Result<usize, DumpError> {
-        let mut at = from + 1;
-        while self.byte(at)?.is_some_and(in_tag) {
-            at += 1;
-        }
-        let first = self.byte(from + 1)?;
-        if self.byte(at)? != Some(b'$') || first.is_some_and(|byte| byte.is_ascii_digit()) {
-            return Ok(from + 1);
-        }
-        at += 1;
-        let tag = self.buffer.get(from..at).unwrap_or_default().to_vec();
-        loop {
-            let pending = self.buffer.get(at..).unwrap_or_default();
-            if let Some(length) = pending.iter().position(|byte| *byte == b'$') {
-                at += length;
-                // The whole tag has to be there to be compared.
-                self.byte(at + tag.len())?;
-                if self.buffer.get(at..at + tag.len()) == Some(&tag) {
-                    return Ok(at + tag.len());
-                }
-                at += 1;
-            } else {
-                at = self.buffer.len().max(at);
-            }
-            if self.byte(at)?.is_none() {
-                return Err(DumpError::Cut { line });
-            }
-            if at - from > LONGEST {
-                return Err(DumpError::TooLong { line });
-            }
-        }
-    }
-
     fn beyond_word(&mut self, from: usize) -> Result<usize, DumpError> {
         let mut at = from;
         while self.byte(at)?.is_some_and(in_word) {
@@ -381,18 +342,6 @@ impl<R: Read> Splitter<R> {
         }
         Ok(at)
     }
-}
-
-fn begins_word(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
-}
-
-fn in_word(byte: u8) -> bool {
-    begins_word(byte) || byte.is_ascii_digit() || byte == b'$'
-}
-
-fn in_tag(byte: u8) -> bool {
-    begins_word(byte) || byte.is_ascii_digit()
 }
 
 /// Whether a semicolon would end the statement: outside of parentheses and of the body of an SQL function.

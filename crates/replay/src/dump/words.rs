@@ -1,6 +1,8 @@
 //! The first words of a statement in the dump's own encoding.
 
+use super::scan::{End, begins_word, beyond_comment, beyond_dollar, in_word};
 use deltabench_capture::{Token, TokenKind};
+use std::convert::Infallible;
 
 /// A word, name, string or sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,10 +109,8 @@ pub fn words(sql: &[u8], most: usize) -> Vec<Word> {
         };
         let end = match first {
             b'"' | b'\'' => beyond_quote(sql, at, *first),
-            b'$' => beyond_dollar(sql, at),
-            byte if is_letter(*byte) => beyond(sql, at, |byte| {
-                is_letter(byte) || byte.is_ascii_digit() || byte == b'$'
-            }),
+            b'$' => ended(sql, beyond_dollar(&mut &*sql, at)),
+            byte if begins_word(*byte) => beyond(sql, at, in_word),
             byte if byte.is_ascii_digit() => {
                 beyond(sql, at, |byte| byte.is_ascii_digit() || byte == b'.')
             }
@@ -136,10 +136,6 @@ fn join_settings(mut words: Vec<Word>) -> Vec<Word> {
     words
 }
 
-fn is_letter(byte: u8) -> bool {
-    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
-}
-
 fn beyond(sql: &[u8], from: usize, belongs: impl Fn(u8) -> bool) -> usize {
     let rest = sql.get(from..).unwrap_or_default();
     from + rest.iter().take_while(|byte| belongs(**byte)).count()
@@ -159,32 +155,12 @@ fn beyond_quote(sql: &[u8], from: usize, quote: u8) -> usize {
     at
 }
 
-/// Behind a string between `$tag$`, or behind a `$` that begins none.
-fn beyond_dollar(sql: &[u8], from: usize) -> usize {
-    let in_tag = |byte: u8| is_letter(byte) || byte.is_ascii_digit();
-    let begin = beyond(sql, from + 1, in_tag) + 1;
-    let tag = sql.get(from..begin).unwrap_or_default();
-    let is_number = tag.get(1).is_some_and(u8::is_ascii_digit);
-    if is_number || tag.len() < 2 || !tag.ends_with(b"$") {
-        return from + 1;
+/// Where something ends; what is open goes on to the end of the statement.
+fn ended(sql: &[u8], found: Result<End, Infallible>) -> usize {
+    match found {
+        Ok(End::At(end)) => end,
+        Ok(End::Open | End::TooLong) => sql.len(),
     }
-    let mut rest = sql.get(begin..).unwrap_or_default().windows(tag.len());
-    let end = rest.position(|window| window == tag);
-    end.map_or(sql.len(), |end| begin + end + tag.len())
-}
-
-/// Behind a comment, which may hold others.
-fn beyond_comment(sql: &[u8], from: usize) -> usize {
-    let (mut at, mut depth) = (from, 0_u32);
-    while let Some(pair) = sql.get(at..at + 2) {
-        match pair {
-            b"/*" => (at, depth) = (at + 2, depth + 1),
-            b"*/" if depth == 1 => return at + 2,
-            b"*/" => (at, depth) = (at + 2, depth - 1),
-            _ => at += 1,
-        }
-    }
-    sql.len()
 }
 
 fn beyond_blanks(sql: &[u8], from: usize) -> usize {
@@ -195,7 +171,7 @@ fn beyond_blanks(sql: &[u8], from: usize) -> usize {
         if rest.starts_with(b"--") {
             at = beyond(sql, at, |byte| byte != b'\n');
         } else if rest.starts_with(b"/*") {
-            at = beyond_comment(sql, at);
+            at = ended(sql, beyond_comment(&mut &*sql, at));
         } else {
             return at;
         }
