@@ -12,6 +12,7 @@ use crate::host::{check_fits, swept_host};
 use crate::invalidate::meant;
 use crate::output::rewrite;
 use crate::ready::Ready;
+use crate::replay::only_reported;
 use crate::request::{first_given, time};
 use crate::store::{open, open_store, store_problem};
 use crate::targets::check_still_there;
@@ -128,6 +129,7 @@ fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Res
     let store = open(config)?;
     let run = store.find(run).map_err(Failure::Refused)?;
     let plan = store.plan(&run).map_err(store_problem)?;
+    only_reported(&run, &plan, "`explain`")?;
     let asked = Asked {
         cells: cells(&run, &plan, &store, &arguments.cells)?,
         run: &run,

@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
 use crate::output::analyse_this_hour;
+use crate::replay::only_reported;
 use crate::store::{open, store_problem};
 use deltabench_model::problem::Problem;
 use deltabench_store::export::{Export, ExportError};
@@ -23,6 +24,8 @@ pub fn export(arguments: &ExportArguments, config: &Config) -> Result<u8, Failur
         let run = store.find(wanted).map_err(Failure::Refused)?;
         // A run that is named twice would be counted twice.
         if !runs.contains(&run) {
+            let plan = store.plan(&run).map_err(store_problem)?;
+            only_reported(&run, &plan, "`export`")?;
             runs.push(run);
         }
     }

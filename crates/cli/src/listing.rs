@@ -109,6 +109,7 @@ pub fn notes(arguments: &Notes, config: &Config) -> Result<u8, Failure> {
     let mut texts = Vec::new();
     for run in runs {
         let plan = store.plan(&run).map_err(store_problem)?;
+        replay::only_reported(&run, &plan, "`notes`")?;
         let Analysed {
             comparison,
             context,

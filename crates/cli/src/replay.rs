@@ -19,11 +19,12 @@ use crate::store::open_store;
 use crate::targets::resolve_servers;
 use deltabench_capture::Capture;
 use deltabench_model::installation::Installation;
+use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{REPLAYED_FORMAT, ReplayTimes, Replayed, TimeVerdict};
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::to_u64;
-use deltabench_replay::{Consent, DumpFile, End, Request, Stopped, Wish, replay_and_keep, survey};
+use deltabench_replay::{Answer, Consent, DumpFile, End, Request, Stopped, Wish, survey};
 use deltabench_report::{replayed_json, replayed_page, replayed_text};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,16 +86,20 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         request.disk_bytes() >> 20,
         host.workspaces.display()
     ));
-    let end = match &timing {
-        None => deltabench_replay::replay(&request, &mut say).map(|replayed| (replayed, None)),
-        Some(_) => replay_and_keep(&request, &mut say),
-    };
-    let Some((replayed, kept)) = answer(end)? else {
+    let Some(found) = answer(deltabench_replay::replay(&request, &mut say))? else {
         return Ok(interrupt::STATUS);
     };
     let files = (arguments.json.as_deref(), arguments.html.as_deref());
+    let Answer {
+        replayed,
+        kept,
+        broken,
+    } = found;
     match timing.as_ref().zip(kept) {
-        None => finish(&replayed, files, (&interrupted, timing.is_some()), config),
+        None => {
+            let end = (&*interrupted, timing.is_some(), broken);
+            finish(&replayed, files, end, config)
+        }
         Some((timing, kept)) => {
             let bench = Bench {
                 store,
@@ -129,20 +134,24 @@ fn checksums(wanted: Checksums) -> Option<bool> {
     }
 }
 
-/// Publishes plans and results; `timing` says whether times were wanted and could not be measured.
+/// Publishes plans and results; `timing` says whether times were wanted and could not be measured, `broken`
+/// why the replay could not go on.
 fn finish(
     replayed: &Replayed,
     files: Files<'_>,
-    (interrupted, timing): (&AtomicBool, bool),
+    (interrupted, timing, broken): (&AtomicBool, bool, Option<Problem>),
     config: &Config,
 ) -> Result<u8, Failure> {
     if interrupted.load(Ordering::Relaxed) {
         say("interrupted after the last answer: the report is whole");
     }
-    if timing {
+    if timing && broken.is_none() {
         say("no time was measured: no statement that only reads was executed on all servers");
     }
     publish(replayed, files, config)?;
+    if let Some(problem) = broken {
+        return Err(Failure::Failed(problem));
+    }
     Ok(match code(replayed)? {
         0 if timing => NOT_MEASURED,
         code => code,
@@ -196,6 +205,24 @@ pub fn report(name: &str, arguments: &Report, config: &Config) -> Result<u8, Fai
         None => print_stdout(&text)?,
     }
     code(&replayed)
+}
+
+/// Refuses what reads a run in another way than its report, if the run is a replay.
+///
+/// Errors: it is one.
+pub fn only_reported(run: &str, plan: &Plan, command: &str) -> Result<(), Failure> {
+    if plan.work.replay().is_none() {
+        return Ok(());
+    }
+    Err(Failure::Refused(
+        Problem::new(format!("{command} does not apply to a replay"))
+            .detail(format!(
+                "the report of {run} has all that is known: plans, results, times and notes"
+            ))
+            .hint(format!(
+                "`deltabench report {run}`, also with --format json"
+            )),
+    ))
 }
 
 fn json_file(name: &str, config: &Config) -> PathBuf {

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::console::{self, print_stdout, say, write_file};
 use crate::failure::Failure;
 use crate::output::analyse_this_hour;
+use crate::replay::only_reported;
 use crate::store::store_problem;
 use crate::text::colour;
 use deltabench_compare::absolute::CellResult;
@@ -191,6 +192,7 @@ fn load(runs: &[(PathBuf, String)], known: Vec<Loaded>) -> Result<Vec<Loaded>, F
             None => {
                 let store = open(lab)?;
                 let plan = store.plan(run).map_err(store_problem)?;
+                only_reported(run, &plan, "a study")?;
                 Loaded::of(lab, analyse_this_hour(run, &plan, &store)?, &store)?
             }
         });

@@ -6,7 +6,7 @@ use crate::connection::{Connection, Expected};
 use crate::error::WireError;
 use crate::request::{TooLarge, message, statement_name, zero_ended};
 use crate::scan::Loss;
-use crate::session::Session;
+use crate::session::{BackendKey, Session};
 use crate::slice::Clock;
 use crate::values::{bind, execute_and_sync, parse};
 use deltabench_model::endpoint::{Endpoint, Login};
@@ -37,8 +37,31 @@ pub struct TuplesSpec<'a> {
     pub before: &'a [String],
     pub way: Way,
     pub tuples: &'a [TupleText<'a>],
+    /// Places of tuples, in the order in which prepared statements plan them until their plan cache has
+    /// decided: of each text the first ones.
+    pub order: &'a [usize],
     /// Limit for connecting and preparing.
     pub limit: Duration,
+}
+
+/// Plans after which the plan cache of a session has decided.
+///
+/// Source: plancache.c, `choose_custom_plan`: five custom plans, then the generic one is compared with them.
+const UNTIL_CACHED: usize = 6;
+
+/// Asks a server to give up what a connection has sent.
+#[derive(Debug, Clone)]
+pub struct Cancel {
+    endpoint: Endpoint,
+    key: BackendKey,
+}
+
+impl Cancel {
+    /// Best effort: no answer is waited for.
+    pub fn send(&self) {
+        // A server that does not take this has other troubles, which the connection hears of.
+        let _ = self.key.cancel(&self.endpoint);
+    }
 }
 
 /// What an execution came to.
@@ -56,12 +79,15 @@ pub struct Tuples {
     requests: Vec<Vec<u8>>,
     expected: Expected,
     clock: Clock,
+    endpoint: Endpoint,
 }
 
 impl Tuples {
-    /// Connects, and prepares what is sent as prepared: each text once.
+    /// Connects, and prepares what is sent as prepared: each text once. A prepared text is planned with its
+    /// values, without executing it, until its plan cache has decided between custom and generic plans.
     ///
-    /// Errors: those of the connection; the server's, of `before` and of Parse; a message that is too large.
+    /// Errors: those of the connection; the server's, of `before`, of Parse and of Bind; a message that is too
+    /// large.
     pub fn open(
         endpoint: &Endpoint,
         login: &Login,
@@ -82,7 +108,7 @@ impl Tuples {
         let requests = match way {
             Way::Simple => spec.tuples.iter().map(simple).collect::<Result<_, _>>()?,
             Way::Extended => spec.tuples.iter().map(extended).collect::<Result<_, _>>()?,
-            Way::Prepared => prepare(&mut session, spec.tuples)?,
+            Way::Prepared => prepare(&mut session, spec)?,
         };
         session.set_limit(None)?;
         Ok(Self {
@@ -94,12 +120,16 @@ impl Tuples {
                 Way::Prepared => Expected::Execution,
             },
             clock: Clock::start(),
+            endpoint: endpoint.clone(),
         })
     }
 
-    /// Process id of the server's end.
-    pub fn pid(&self) -> u32 {
-        self.connection.key().pid
+    /// What another thread ends an execution with.
+    pub fn cancel(&self) -> Cancel {
+        Cancel {
+            endpoint: self.endpoint.clone(),
+            key: self.connection.key(),
+        }
     }
 
     /// Executes the tuple in this place, and reads its answer to the end.
@@ -135,25 +165,48 @@ fn extended(tuple: &TupleText<'_>) -> Result<Vec<u8>, TooLarge> {
     Ok(out)
 }
 
-/// Prepares every text, and makes the executions.
-fn prepare(session: &mut Session, tuples: &[TupleText<'_>]) -> Result<Vec<Vec<u8>>, WireError> {
+/// Prepares every text, makes the executions, and has the texts planned.
+fn prepare(session: &mut Session, spec: &TuplesSpec<'_>) -> Result<Vec<Vec<u8>>, WireError> {
     let mut texts: Vec<&str> = Vec::new();
-    let mut requests = Vec::with_capacity(tuples.len());
-    for tuple in tuples {
+    let mut of_tuples = Vec::with_capacity(spec.tuples.len());
+    let mut requests = Vec::with_capacity(spec.tuples.len());
+    for tuple in spec.tuples {
         let known = texts.iter().position(|text| *text == tuple.sql);
-        let name = statement_name(known.unwrap_or(texts.len()))?;
+        let text = known.unwrap_or(texts.len());
+        let name = statement_name(text)?;
         if known.is_none() {
             texts.push(tuple.sql);
             let mut out = Vec::new();
             parse(&mut out, &name, tuple.sql, &[])?;
-            message(&mut out, b'S', |_| {})?;
-            session.send(&out, "preparing a statement")?;
-            session.until_ready("preparing a statement", |_| Ok(()))?;
+            ask(session, out, "preparing a statement")?;
         }
         let mut out = Vec::new();
         bind(&mut out, &name, tuple.values)?;
         execute_and_sync(&mut out)?;
         requests.push(out);
+        of_tuples.push(text);
+    }
+    for text in 0..texts.len() {
+        let name = statement_name(text)?;
+        let is_its = |place: &&usize| of_tuples.get(**place) == Some(&text);
+        let its: Vec<&usize> = spec.order.iter().filter(is_its).collect();
+        for place in its.iter().cycle().take(UNTIL_CACHED) {
+            let values = spec
+                .tuples
+                .get(**place)
+                .map_or(&[][..], |tuple| tuple.values);
+            let mut out = Vec::new();
+            // A plan is chosen when values are bound.
+            bind(&mut out, &name, values)?;
+            ask(session, out, "planning a statement")?;
+        }
     }
     Ok(requests)
+}
+
+/// Sends messages and waits until the server is ready again.
+fn ask(session: &mut Session, mut messages: Vec<u8>, doing: &str) -> Result<(), WireError> {
+    message(&mut messages, b'S', |_| {})?;
+    session.send(&messages, doing)?;
+    session.until_ready(doing, |_| Ok(()))
 }

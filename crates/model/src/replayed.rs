@@ -2,6 +2,7 @@
 //!
 //! Nothing here holds a value of the user: texts are normalised, plans have `?` for constants.
 
+use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 /// Name and version of the JSON.
@@ -275,9 +276,9 @@ pub struct ReplayTimes {
     pub blocks: u32,
     /// Blocks that were planned.
     pub planned_blocks: u32,
-    /// Statements that were measured.
+    /// Statements that were measured and do the same work on all servers.
     pub statements: u64,
-    /// Share of the workload that the times cover, 0 to 1; absent if the capture has no times.
+    /// Share of the workload that they are, 0 to 1; absent if the capture has no times.
     pub share: Option<f64>,
     /// Below this share of the workload a statement does not matter.
     pub impact: f64,
@@ -305,6 +306,12 @@ pub struct WorkloadTime {
     /// The smallest change of the workload that matters, as a share.
     #[serde(default)]
     pub delta: f64,
+    /// Statements that do the same work on this server as on the base.
+    #[serde(default)]
+    pub statements: u64,
+    /// Share of the workload that they are, 0 to 1; absent if the capture has no times.
+    #[serde(default)]
+    pub share: Option<f64>,
 }
 
 /// Server time on a candidate / on the base, with its 95 % interval.
@@ -406,7 +413,25 @@ impl ReplayVerdict {
     }
 }
 
+/// What a note begins with that says why a replay could not go on.
+const BROKEN_OFF: &str = "broken-off: ";
+
 impl Replayed {
+    /// Notes why the replay could not go on.
+    pub fn break_off(&mut self, problem: &Problem) {
+        let detail = problem.detail.as_ref();
+        let detail = detail.map_or_else(String::new, |detail| {
+            format!(": {}", detail.replace('\n', ", "))
+        });
+        let note = format!("{BROKEN_OFF}{}{detail}", problem.error);
+        self.notes.insert(0, note);
+    }
+
+    /// Forgets why it could not: it goes on.
+    pub fn go_on(&mut self) {
+        self.notes.retain(|note| !note.starts_with(BROKEN_OFF));
+    }
+
     /// Whether a server did not refuse any statement: else there is nothing to compare.
     pub fn has_answer(&self) -> bool {
         self.covered.statements > 0

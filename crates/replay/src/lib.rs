@@ -10,15 +10,17 @@
 //! ```no_run
 //! # fn demo(request: &deltabench_replay::Request<'_>) -> Result<(), deltabench_replay::Stopped> {
 //! let end = deltabench_replay::replay(request, &mut |text| eprintln!("{text}"));
-//! println!("{} plans", end.answer?.plans.len());
+//! println!("{} plans", end.answer?.replayed.plans.len());
 //! # Ok(())
 //! # }
 //! ```
 
+mod asked;
 mod asking;
 mod clause;
 mod consent;
 mod dump;
+mod reach;
 mod replay;
 mod request;
 mod results;
@@ -35,7 +37,9 @@ mod work;
 
 pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
-pub use replay::{End, Kept, Stopped, load_again, replay, replay_and_keep};
+pub use replay::{Answer, End, Kept, Stopped, load_again, replay};
 pub use request::{Request, Wish};
+pub use session::{ErrorClass, gone};
 pub use timed::{Start, TimedJob, TimedServers};
+pub use watched::watched;
 pub use work::{Job, Work};

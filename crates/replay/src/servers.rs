@@ -1,23 +1,18 @@
 //! The servers of a replay: clusters of our own, each with the dump in one database.
 
 use crate::dump::{LoadFailure, Loaded, Loading, load};
+use crate::reach::{DATABASE, ROLE, Reach, analyze, superuser};
 use crate::request::{Request, Wish};
-use crate::said::{self, Known};
-use crate::session::{connect, ends_the_rest, query, quoted, refused, run};
+use crate::session::{connect, query, quoted, run};
 use crate::shape::Roots;
 use crate::watched::watched;
-use deltabench_driver::{Client, WireError};
-use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_driver::Client;
 use deltabench_model::problem::Problem;
 use deltabench_server::{
     Cluster, ClusterSpec, SUPERUSER, Slot, Workspace, check_room, settings_under,
 };
 use std::collections::BTreeSet;
 
-/// The database that gets the dump.
-const DATABASE: &str = "deltabench_replay";
-/// The role that replays where the captured one is unknown: no superuser.
-pub const ROLE: &str = "deltabench_replayer";
 /// The usual superuser of production. It owns views, whose tables it may read there: here it may read all
 /// tables, without being a superuser.
 const PRODUCTION_SUPERUSER: &str = "postgres";
@@ -56,22 +51,11 @@ const OURS: [(&str, &str); 20] = [
     ("log_temp_files", "-1"),
 ];
 
-/// Settings of our own sessions, over those that the dump gives to its database: no limit, and writes.
-const SESSION: [(&str, &str); 5] = [
-    ("statement_timeout", "0"),
-    ("lock_timeout", "0"),
-    ("idle_in_transaction_session_timeout", "0"),
-    ("default_transaction_read_only", "off"),
-    ("default_transaction_isolation", "read committed"),
-];
-/// After loading, too: event triggers of the dump do not fire for us.
-const NO_TRIGGERS: (&str, &str) = ("session_replication_role", "replica");
-
 /// A server that has the dump.
 pub struct Member<'a> {
     pub wish: &'a Wish,
     cluster: Cluster,
-    pub endpoint: Endpoint,
+    pub reach: Reach,
     pub loaded: Loaded,
     /// Tables that it cannot analyse, with the reason.
     pub without_statistics: BTreeSet<String>,
@@ -120,7 +104,7 @@ impl<'a> Servers<'a> {
         }
         self.check_extensions(request)?;
         for member in &self.members {
-            let mut client = connect(&member.endpoint, &superuser("postgres"))?;
+            let mut client = connect(&member.reach.endpoint, &superuser("postgres"))?;
             run(
                 &mut client,
                 &format!("CREATE DATABASE {DATABASE} TEMPLATE template0"),
@@ -153,7 +137,10 @@ impl<'a> Servers<'a> {
         Ok(Member {
             wish,
             cluster,
-            endpoint,
+            reach: Reach {
+                name: wish.installation.resolved.clone(),
+                endpoint,
+            },
             loaded: Loaded::default(),
             without_statistics: BTreeSet::new(),
             data_bytes: 0,
@@ -164,7 +151,7 @@ impl<'a> Servers<'a> {
     fn check_extensions(&self, request: &Request<'_>) -> Result<(), Problem> {
         let mut lacking = Vec::new();
         for member in &self.members {
-            let mut client = connect(&member.endpoint, &superuser("postgres"))?;
+            let mut client = connect(&member.reach.endpoint, &superuser("postgres"))?;
             let rows = query(
                 &mut client,
                 "SELECT name FROM pg_catalog.pg_available_extensions",
@@ -196,8 +183,8 @@ impl<'a> Servers<'a> {
     ///
     /// Errors: those of [`load`]; rows that the base did not take.
     pub fn load(&mut self, request: &Request<'_>) -> Result<(), Problem> {
-        let all = self.members.iter().map(|member| member.endpoint.clone());
-        let endpoints: Vec<Endpoint> = all.collect();
+        let all = self.members.iter().map(|member| member.reach.clone());
+        let all: Vec<Reach> = all.collect();
         let members = &mut self.members;
         // A long statement ends with its server.
         let end = || {
@@ -205,16 +192,9 @@ impl<'a> Servers<'a> {
                 member.cluster.abandon();
             }
         };
-        let results = watched(
-            &endpoints,
-            request.interrupted,
-            |endpoint| fill(request, endpoint),
-            end,
-        );
+        let results = watched(&all, request.interrupted, |reach| fill(request, reach), end);
         for (member, result) in self.members.iter_mut().zip(results) {
-            let name = &member.wish.installation.resolved;
-            let loaded = result.map_err(|problem| of_server(problem, name))?;
-            (member.loaded, member.without_statistics) = loaded;
+            (member.loaded, member.without_statistics) = result?;
             member.data_bytes = member.cluster.bytes_on_disk();
         }
         let base = self.members.first().map(|member| &member.loaded);
@@ -235,7 +215,7 @@ impl<'a> Servers<'a> {
         let mut everywhere = wanted.clone();
         everywhere.remove(SUPERUSER);
         for member in &self.members {
-            let mut client = member.superuser()?;
+            let mut client = member.reach.own()?;
             let rows = query(&mut client, "SELECT rolname FROM pg_catalog.pg_roles")?;
             let there: BTreeSet<String> = rows.into_iter().flatten().flatten().collect();
             everywhere = everywhere.intersection(&there).cloned().collect();
@@ -283,13 +263,6 @@ impl<'a> Servers<'a> {
 }
 
 impl Member<'_> {
-    /// A connection that may do everything.
-    ///
-    /// Errors: the server cannot be reached.
-    pub fn superuser(&self) -> Result<Client, Problem> {
-        connect(&self.endpoint, &after_loading())
-    }
-
     /// Its data directory with its server.
     pub fn into_cluster(self) -> Cluster {
         self.cluster
@@ -302,7 +275,7 @@ impl Member<'_> {
         if self.wish.installation.version_num < FIRST_WITH_PARTITIONS {
             return Ok(Roots::default());
         }
-        let mut client = self.superuser()?;
+        let mut client = self.reach.own()?;
         let rows = query(&mut client, PARTITIONS)?;
         let pair = |row: Vec<Option<String>>| match <[Option<String>; 2]>::try_from(row) {
             Ok([Some(name), Some(root)]) => Some((name, root)),
@@ -336,15 +309,16 @@ const PARTITIONS: &str = "WITH RECURSIVE up(oid, above) AS (
     WHERE NOT root.relispartition";
 
 /// Loads the dump into a server, and has statistics drawn.
-fn fill(request: &Request<'_>, endpoint: &Endpoint) -> Result<Filled, Problem> {
+fn fill(request: &Request<'_>, reach: &Reach) -> Result<Filled, Problem> {
     let loading = Loading {
         dump: request.dump,
-        endpoint,
+        endpoint: &reach.endpoint,
         login: &superuser(DATABASE),
         interrupted: request.interrupted,
     };
-    let loaded = load(&loading)?;
-    let mut client = connect(endpoint, &after_loading())?;
+    let named = |problem| reach.named(problem);
+    let loaded = load(&loading).map_err(named)?;
+    let mut client = reach.own()?;
     disable_triggers(&mut client)?;
     // Makes pages all-visible, as in production, so that index-only scans are planned.
     let without = analyze(&mut client, "VACUUM ANALYZE")?;
@@ -361,28 +335,6 @@ pub fn settings(wish: &Wish) -> Vec<(String, String)> {
     settings
 }
 
-/// How a role logs in to replay.
-pub fn login(role: &str) -> Login {
-    Login {
-        user: role.to_owned(),
-        // The limit of the replay comes after the log-in.
-        options: vec![("statement_timeout".to_owned(), "0".to_owned())],
-        ..superuser(DATABASE)
-    }
-}
-
-fn superuser(database: &str) -> Login {
-    Login {
-        user: SUPERUSER.to_owned(),
-        database: database.to_owned(),
-        password: None,
-        options: SESSION
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into(),
-        confirm_path: false,
-    }
-}
-
 /// What to do about rows that the base refuses.
 fn way_out(sqlstate: &str) -> &'static str {
     match sqlstate {
@@ -392,14 +344,6 @@ fn way_out(sqlstate: &str) -> &'static str {
         }
         _ => "use a base that is no older than the dumped server",
     }
-}
-
-/// How we log in to a server that has the tables.
-pub fn after_loading() -> Login {
-    let mut login = superuser(DATABASE);
-    let (name, value) = NO_TRIGGERS;
-    login.options.push((name.to_owned(), value.to_owned()));
-    login
 }
 
 /// Event triggers of the dump would run for everybody who logs in: nobody replays them.
@@ -413,37 +357,6 @@ fn disable_triggers(client: &mut Client) -> Result<(), Problem> {
     }
     Ok(())
 }
-
-/// Has statistics of every table drawn, one by one: a table with a partition on another server has none.
-///
-/// Shape:  what the server refused, with the reason.
-/// Errors: a lost connection.
-pub fn analyze(client: &mut Client, command: &str) -> Result<BTreeSet<String>, Problem> {
-    let mut refused_by_server = BTreeSet::new();
-    for row in query(client, TABLES)? {
-        let Ok([Some(name), Some(kind)]) = <[Option<String>; 2]>::try_from(row) else {
-            continue;
-        };
-        // A partitioned table has no pages of its own.
-        let command = if kind == "p" { "ANALYZE" } else { command };
-        match client.execute(&format!("{command} {name}")) {
-            Ok(()) => {}
-            Err(WireError::Server(error)) if !ends_the_rest(&error) => {
-                let said = said::message(&error, &Known::default());
-                refused_by_server.insert(format!("{name}: {} {said}", error.sqlstate));
-            }
-            Err(error) => return Err(refused(&error)),
-        }
-    }
-    Ok(refused_by_server)
-}
-
-/// Tables that have statistics.
-const TABLES: &str = "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), c.relkind::text
-  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-  WHERE c.relkind IN ('r', 'm', 'p') AND c.relpersistence <> 't'
-    AND (c.relkind <> 'm' OR c.relispopulated)
-  ORDER BY c.oid";
 
 /// A role that may read and change all tables, and nothing of the server. Row security does not bind it: the
 /// owner of a table, who most often sends statements, is not bound either.
@@ -471,13 +384,6 @@ fn make_replayer(client: &mut Client) -> Result<(), Problem> {
         )?;
     }
     Ok(())
-}
-
-/// A problem with the server that it is about.
-pub fn of_server(problem: Problem, name: &str) -> Problem {
-    let detail = problem.detail.clone().unwrap_or_default();
-    let detail = format!("{name}: {detail}");
-    problem.detail(detail.trim_end_matches([' ', ':']))
 }
 
 #[cfg(test)]
@@ -531,13 +437,5 @@ mod tests {
     fn rows_in_another_encoding_have_a_way_out_of_their_own() {
         assert!(way_out("22021").contains("--encoding"));
         assert!(way_out("22P04").contains("base"));
-    }
-
-    #[test]
-    fn a_problem_names_its_server() {
-        let named = of_server(Problem::new("x").detail("line 3"), "postgres:18.6");
-        assert_eq!(named.detail.unwrap(), "postgres:18.6: line 3");
-        let bare = of_server(Problem::new("x"), "postgres:18.6");
-        assert_eq!(bare.detail.unwrap(), "postgres:18.6");
     }
 }

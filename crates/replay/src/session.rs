@@ -18,19 +18,43 @@ pub fn connect(endpoint: &Endpoint, login: &Login) -> Result<Client, Problem> {
     })
 }
 
+/// What an error of a server says about the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// It is about the statement.
+    Statement,
+    /// The statement did not end in time.
+    TooLong,
+    /// Memory or another limit of this machine was too small: no difference between servers.
+    Resources,
+    DiskFull,
+    /// The server is of no use any more.
+    Useless,
+}
+
+/// SQLSTATE of a statement that took too long.
+const TOO_LONG: &str = "57014";
+/// SQLSTATE of a full disk.
+const DISK_FULL: &str = "53100";
+/// Class of errors of resources, which are those of this machine.
+const RESOURCES: &str = "53";
 /// SQLSTATEs after which a server is of no use: it shuts down, crashed or starts, a device fails, data or an
 /// index is damaged. A missing library (58P01), an internal error (XX000) and the connection of a foreign
 /// table (08) are differences like any other.
 const USELESS: [&str; 6] = ["57P01", "57P02", "57P03", "58030", "XX001", "XX002"];
 
-/// SQLSTATE of a full disk.
-pub const DISK_FULL: &str = "53100";
-/// Class of errors of resources, which are those of this machine.
-const RESOURCES: &str = "53";
-
-/// Whether memory, disk or another limit of this machine was too small.
-pub fn lacks_resources(error: &ServerError) -> bool {
-    error.sqlstate.starts_with(RESOURCES)
+impl ErrorClass {
+    /// Of this error.
+    pub fn of(error: &ServerError) -> Self {
+        match error.sqlstate.as_str() {
+            DISK_FULL => Self::DiskFull,
+            _ if error.is_fatal() => Self::Useless,
+            state if USELESS.contains(&state) => Self::Useless,
+            TOO_LONG => Self::TooLong,
+            state if state.starts_with(RESOURCES) => Self::Resources,
+            _ => Self::Statement,
+        }
+    }
 }
 
 /// A full disk, and when it was found.
@@ -45,10 +69,18 @@ pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Whether nothing more is to be asked after this error.
-pub fn ends_the_rest(error: &ServerError) -> bool {
-    let state = error.sqlstate.as_str();
-    error.is_fatal() || USELESS.contains(&state)
+/// A server that can no longer be asked, and the statement that it had last.
+pub fn gone(error: &WireError, server: &str, statement: &str) -> Problem {
+    let said = match error {
+        WireError::Server(error) => format!(
+            "{} {}",
+            error.sqlstate,
+            said::message(error, &Known::default())
+        ),
+        other => other.to_string(),
+    };
+    Problem::new("a server of the replay failed")
+        .detail(format!("{server}: {said}\nwhile it had {statement}"))
 }
 
 /// Carries out a statement of ours.
@@ -83,21 +115,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_server_that_is_of_no_use_ends_the_rest() {
-        let error = |severity: &str, sqlstate: &str| ServerError {
-            severity: severity.to_owned(),
-            sqlstate: sqlstate.to_owned(),
-            message: String::new(),
-            detail: None,
-            hint: None,
-            routine: None,
+    fn only_a_server_that_is_of_no_use_ends_the_rest_and_this_machine_is_no_difference() {
+        let class = |severity: &str, sqlstate: &str| {
+            ErrorClass::of(&ServerError {
+                severity: severity.to_owned(),
+                sqlstate: sqlstate.to_owned(),
+                message: String::new(),
+                detail: None,
+                hint: None,
+                routine: None,
+            })
         };
-        for sqlstate in ["58P01", "XX000", "57014", "42883", "53100", "08001"] {
-            assert!(!ends_the_rest(&error("ERROR", sqlstate)), "{sqlstate}");
+        for sqlstate in ["58P01", "XX000", "42883", "08001", "22012"] {
+            assert_eq!(
+                class("ERROR", sqlstate),
+                ErrorClass::Statement,
+                "{sqlstate}"
+            );
         }
         for sqlstate in ["57P01", "58030", "XX001"] {
-            assert!(ends_the_rest(&error("ERROR", sqlstate)), "{sqlstate}");
+            assert_eq!(class("ERROR", sqlstate), ErrorClass::Useless, "{sqlstate}");
         }
-        assert!(ends_the_rest(&error("FATAL", "42501")));
+        assert_eq!(class("FATAL", "42501"), ErrorClass::Useless);
+        assert_eq!(class("ERROR", "57014"), ErrorClass::TooLong);
+        assert_eq!(class("ERROR", "53100"), ErrorClass::DiskFull);
+        assert_eq!(class("ERROR", "53400"), ErrorClass::Resources);
     }
 }

@@ -7,18 +7,20 @@ mod found;
 
 pub use found::{TupleFacts, statements};
 
+use crate::reach::{Reach, Who, session};
 use crate::request::{Request, Wish};
-use crate::servers::{ROLE, Servers, after_loading, analyze, login, of_server, settings};
-use crate::session::{connect, refused};
-use crate::work::Work;
-use deltabench_capture::{Protocol, Statement};
+use crate::servers::{Servers, settings};
+use crate::watched::watched;
+use crate::work::{Job, Work};
+use deltabench_capture::Protocol;
+use deltabench_driver::WireError;
 use deltabench_driver::tuples::{TupleText, Tuples, TuplesSpec, Way};
-use deltabench_model::endpoint::Endpoint;
 use deltabench_model::problem::Problem;
 use deltabench_model::work::replay::TimedStatement;
 use deltabench_server::{Cluster, ClusterSpec, Slot, Workspace};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Limit for connecting to a server and preparing a statement.
@@ -51,8 +53,7 @@ pub struct TimedServers {
 /// What is sent of a statement. Texts and values are secrets: `Debug` does not show them.
 pub struct TimedJob {
     way: Way,
-    role: String,
-    search_path: Option<String>,
+    who: Who,
     tuples: Vec<(String, Vec<Option<String>>)>,
 }
 
@@ -102,11 +103,10 @@ impl TimedServers {
         for cluster in &mut self.clusters {
             cluster.stop()?;
         }
-        let own_executables = self.workspace.may_execute()?;
         for start in starts {
             let slot = Slot {
                 port: start.port,
-                own_executable: start.own_executable && own_executables,
+                own_executable: start.own_executable,
                 ..Slot::default()
             };
             let wish = self.wishes.get(start.server);
@@ -124,55 +124,44 @@ impl TimedServers {
 
     /// Has new statistics drawn, on all servers at the same time.
     ///
-    /// Errors: what a server answers.
-    pub fn analyze(&self) -> Result<(), Problem> {
-        std::thread::scope(|scope| {
-            let servers = 0..self.wishes.len();
-            let draws: Vec<_> = servers
-                .map(|server| {
-                    scope.spawn(move || {
-                        let mut client = connect(&self.endpoint(server)?, &after_loading())?;
-                        // What is refused was refused after loading, too, and is told.
-                        analyze(&mut client, "ANALYZE").map(drop)
-                    })
-                })
-                .collect();
-            let died = |_| Err(Problem::new("a thread that asks a server ended too early"));
-            let ends = draws.into_iter().enumerate().map(|(server, draw)| {
-                let end = draw.join().unwrap_or_else(died);
-                end.map_err(|problem| of_server(problem, self.name(server)))
-            });
-            ends.collect()
-        })
+    /// Errors: what a server answers; an interruption.
+    pub fn analyze(&self, interrupted: &AtomicBool) -> Result<(), Problem> {
+        let servers = 0..self.wishes.len();
+        let all: Vec<Reach> = servers
+            .map(|server| self.reach(server).ok_or_else(no_such_server))
+            .collect::<Result<_, _>>()?;
+        let end = || all.iter().for_each(Reach::end_sessions);
+        let ends = watched(&all, interrupted, Reach::analyze, end);
+        ends.into_iter().collect()
     }
 
-    /// A connection to a server for one statement: nothing that it sends can write.
+    /// A connection to a server for one statement: nothing that it sends can write. A prepared statement is
+    /// planned with the values in this order until its plan cache has decided.
     ///
     /// Errors: the server cannot be reached, or does not take the statement.
-    pub fn connect(&self, server: usize, job: &TimedJob) -> Result<Tuples, Problem> {
-        let mut before = vec![
-            "SET default_transaction_read_only = on".to_owned(),
-            "SET lock_timeout = '5s'".to_owned(),
-            format!("SET statement_timeout = '{}s'", self.timeout_seconds),
-        ];
-        before.extend(
-            job.search_path
-                .iter()
-                .map(|path| format!("SET search_path = {path}")),
-        );
-        let tuples: Vec<TupleText<'_>> = job
-            .tuples
-            .iter()
+    pub fn connect(
+        &self,
+        server: usize,
+        job: &TimedJob,
+        order: &[usize],
+    ) -> Result<Tuples, WireError> {
+        let reach = self.reach(server).ok_or_else(|| WireError::Protocol {
+            what: "it does not run".to_owned(),
+        })?;
+        let mut before = session(self.timeout_seconds);
+        before.extend(job.who.set_path());
+        let tuples = job.tuples.iter();
+        let tuples: Vec<TupleText<'_>> = tuples
             .map(|(sql, values)| TupleText { sql, values })
             .collect();
         let spec = TuplesSpec {
             before: &before,
             way: job.way,
             tuples: &tuples,
+            order,
             limit: CONNECT_LIMIT,
         };
-        Tuples::open(&self.endpoint(server)?, &login(&job.role), &spec)
-            .map_err(|error| of_server(refused(&error), self.name(server)))
+        Tuples::open(&reach.endpoint, &reach.login(&job.who), &spec)
     }
 
     /// Process ids of the postmasters.
@@ -194,47 +183,32 @@ impl TimedServers {
         self.workspace.remove()
     }
 
-    fn endpoint(&self, server: usize) -> Result<Endpoint, Problem> {
-        let cluster = self
-            .playing
-            .get(server)
-            .and_then(|place| self.clusters.get(*place));
-        cluster
-            .and_then(Cluster::endpoint)
-            .ok_or_else(no_such_server)
-    }
-
-    fn name(&self, server: usize) -> &str {
-        let wish = self.wishes.get(server);
-        wish.map_or("", |wish| wish.installation.resolved.as_str())
+    fn reach(&self, server: usize) -> Option<Reach> {
+        let cluster = self.clusters.get(*self.playing.get(server)?)?;
+        Some(Reach {
+            name: self.wishes.get(server)?.installation.resolved.clone(),
+            endpoint: cluster.endpoint()?,
+        })
     }
 }
 
 impl TimedJob {
     /// The tuples of a statement that are measured. `roles` may log in everywhere.
-    fn of(statement: &Statement, timed: &TimedStatement, roles: &BTreeSet<String>) -> Self {
-        let role = statement.role.as_ref().filter(|role| roles.contains(*role));
+    fn of(job: &Job<'_>, timed: &TimedStatement, roles: &BTreeSet<String>) -> Self {
         let places = timed.tuples.iter().map(|tuple| tuple.place);
         let tuple = |place: u32| {
-            let tuple = statement.tuples.get(usize::try_from(place).ok()?)?;
-            let sql = statement.sent(tuple).trim_end().trim_end_matches(';');
-            Some((sql.to_owned(), tuple.values.clone()))
+            let tuple = job.tuples.get(usize::try_from(place).ok()?)?;
+            Some((tuple.sql.to_owned(), tuple.tuple.values.clone()))
         };
         Self {
-            way: match statement.protocol {
+            way: match job.statement.protocol {
                 Protocol::Simple => Way::Simple,
                 Protocol::Extended => Way::Extended,
                 Protocol::Prepared => Way::Prepared,
             },
-            role: role.map_or(ROLE, String::as_str).to_owned(),
-            search_path: statement.search_path.clone(),
+            who: Who::of(job.statement, roles),
             tuples: places.filter_map(tuple).collect(),
         }
-    }
-
-    /// How it is sent.
-    pub fn way(&self) -> Way {
-        self.way
     }
 }
 
@@ -259,7 +233,7 @@ pub fn jobs(
         let place = usize::try_from(timed.place).ok();
         let job = place.and_then(|place| work.jobs.get(place));
         let job = job.filter(|job| job.statement.id == timed.id)?;
-        let job = TimedJob::of(job.statement, timed, roles);
+        let job = TimedJob::of(job, timed, roles);
         (job.tuples.len() == timed.tuples.len()).then_some(job)
     };
     let jobs: Option<Vec<TimedJob>> = statements.iter().map(job).collect();

@@ -12,6 +12,7 @@ use deltabench_model::replayed::{
 };
 use deltabench_model::units::{count, to_f64};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// What a server did with a tuple in all draws, and when it executed it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,6 +25,8 @@ pub struct Outcome {
     /// Why the server could not say.
     pub unknown: Option<String>,
     pub rows: Option<Rows>,
+    /// How long it was executed.
+    pub took: Option<Duration>,
 }
 
 impl Outcome {
@@ -36,7 +39,8 @@ impl Outcome {
     }
 
     /// Takes in what came of executing it.
-    pub fn executed(&mut self, answer: Answer<Rows>) {
+    pub fn executed(&mut self, (answer, took): (Answer<Rows>, Duration)) {
+        self.took = Some(took);
         match answer {
             Answer::Done(rows) => self.rows = Some(rows),
             other => self.not_done(&other),
@@ -379,7 +383,7 @@ mod tests {
     fn a_time_out_on_the_candidate_alone_is_a_finding_and_one_on_the_base_leaves_all_open() {
         let ended = |answer: Answer<Rows>| {
             let mut outcome = plans(&["a"]);
-            outcome.executed(answer);
+            outcome.executed((answer, Duration::ZERO));
             outcome
         };
         let late = || ended(Answer::TooLong);

@@ -28,6 +28,9 @@ pub enum StoreError {
         /// Number of the newest migration known here.
         known: u32,
     },
+    /// A run does what this version does not know.
+    #[error("{path} has a run of a kind that this deltabench does not know: {kind}")]
+    UnknownKind { path: PathBuf, kind: String },
     /// The file is not a store of deltabench.
     #[error("{path} is not a deltabench store")]
     Foreign { path: PathBuf },
@@ -82,7 +85,9 @@ impl StoreError {
             Self::Missing { .. } => {
                 "start a run with `deltabench compare`, or name the lab with --lab DIR"
             }
-            Self::Newer { .. } => "upgrade deltabench, or name another lab with --lab DIR",
+            Self::Newer { .. } | Self::UnknownKind { .. } => {
+                "upgrade deltabench, or name another lab with --lab DIR"
+            }
             Self::Foreign { .. } => "name another lab with --lab DIR; the file is unchanged",
             Self::UnknownRun { .. } => "`deltabench list` shows all runs",
             Self::Full { .. } => {

@@ -241,7 +241,7 @@ impl Store {
 
     /// The plan of a run.
     ///
-    /// Errors: `Newer` for a plan of a later format, `Damaged`, `Sqlite`.
+    /// Errors: `Newer` for a plan of a later format, `UnknownKind`, `Damaged`, `Sqlite`.
     pub fn plan(&self, run: &str) -> Result<Plan, StoreError> {
         let fail = |source| StoreError::sqlite(&self.path, "read a plan from", source);
         let text: String = self
@@ -284,7 +284,23 @@ impl Store {
                 known: PLAN_FORMAT.1,
             });
         }
-        let plan: Plan = serde_json::from_value(plan::upgraded(value)).map_err(bad)?;
+        let kind = value.pointer("/work/kind").and_then(|kind| kind.as_str());
+        let kind = kind.map(str::to_owned);
+        let plan = serde_json::from_value(plan::upgraded(value));
+        let plan: Plan = plan.map_err(|error| match kind {
+            // A newer version wrote it: kinds of work come without a new format.
+            Some(kind)
+                if error
+                    .to_string()
+                    .starts_with(&format!("unknown variant `{kind}`")) =>
+            {
+                StoreError::UnknownKind {
+                    path: self.path.clone(),
+                    kind,
+                }
+            }
+            _ => bad(error),
+        })?;
         if plan.format != PLAN_FORMAT.0 || plan.version != PLAN_FORMAT.1 {
             return Err(self.damaged(format!("plan of format {} {}", plan.format, plan.version)));
         }

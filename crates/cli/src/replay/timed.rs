@@ -163,7 +163,18 @@ fn carry_out(
         &mut progress,
     );
     drop(progress);
-    let Measured { end, judged } = measured?;
+    let Measured { end, judged } = match measured {
+        Ok(measured) => measured,
+        Err(failure) => {
+            // What is known is told, as far as it can be read.
+            if let Ok(judged) = Judged::of(run, plan, &bench.store) {
+                with_times(replayed, judged, &bench.store)?;
+            }
+            replayed.break_off(failure.problem());
+            publish(replayed, files, config)?;
+            return Err(failure);
+        }
+    };
     with_times(replayed, judged, &bench.store)?;
     publish(replayed, files, config)?;
     if end == SessionEnd::Interrupted {
@@ -210,6 +221,7 @@ pub fn resume(
         return print_again(run, files, config);
     }
     let mut replayed = read(&json_file(run, config)).map_err(Failure::Refused)?;
+    replayed.go_on();
     let lock = bench.store.lock_run(run).map_err(Failure::Refused)?;
     check_still_there(plan).map_err(Failure::Refused)?;
     let capture_path = PathBuf::from(&setup.capture.path);

@@ -1,6 +1,6 @@
 //! The times of `deltabench replay` on real servers, with the shop of `examples/replay`.
 
-use crate::lab::{Lab, join, text};
+use crate::lab::{Lab, join, signal, text};
 use crate::replaying::{SECRET, answer, holding, prepared, shop};
 use deltabench_capture::Capture;
 use serde_json::Value;
@@ -29,6 +29,20 @@ fn capture(lab: &Lab) -> PathBuf {
     path
 }
 
+/// A replay of these statements on two servers of one version.
+fn on_two<'a>(capture: &'a Path, dump: &'a Path) -> Vec<&'a str> {
+    let data = dump.to_str().unwrap();
+    let replay = [
+        "replay",
+        capture.to_str().unwrap(),
+        "postgres:18",
+        "postgres:18",
+        "--data",
+        data,
+    ];
+    join(&replay, &SHORT)
+}
+
 /// The only run of a lab.
 fn name(lab: &Path) -> String {
     let mut files = std::fs::read_dir(lab)
@@ -53,13 +67,7 @@ fn time<'a>(answer: &'a Value, id: &str) -> &'a Value {
 fn a_statement_that_loses_its_index_is_slower_by_its_share_of_the_workload() {
     let lab = Lab::new();
     let (dump, capture) = (shop(&lab), capture(&lab));
-    let replay = [
-        "replay",
-        capture.to_str().unwrap(),
-        "postgres:18",
-        "postgres:18",
-        "--data",
-        dump.to_str().unwrap(),
+    let changed = [
         "--candidate-set",
         "enable_indexscan=off",
         "--candidate-set",
@@ -67,7 +75,7 @@ fn a_statement_that_loses_its_index_is_slower_by_its_share_of_the_workload() {
         "--json",
         "-",
     ];
-    let output = lab.run(&join(&replay, &SHORT));
+    let output = lab.run(&join(&on_two(&capture, &dump), &changed));
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
@@ -113,15 +121,7 @@ fn a_statement_that_loses_its_index_is_slower_by_its_share_of_the_workload() {
 fn a_replay_that_is_killed_in_a_block_goes_on_there() {
     let lab = Lab::new();
     let (dump, capture) = (shop(&lab), capture(&lab));
-    let replay = [
-        "replay",
-        capture.to_str().unwrap(),
-        "postgres:18",
-        "postgres:18",
-        "--data",
-        dump.to_str().unwrap(),
-    ];
-    let mut child = lab.start(&join(&replay, &SHORT));
+    let mut child = lab.start(&on_two(&capture, &dump));
     lab.wait_for(&mut child, "block 2/6");
     child.kill().unwrap();
     child.wait().unwrap();
@@ -135,7 +135,13 @@ fn a_replay_that_is_killed_in_a_block_goes_on_there() {
     );
     let output = lab.run(&["resume", &name, "--json", "-"]);
     let said = text(&output.stderr);
-    assert!(said.contains("visits of servers are done"), "{said}");
+    let done = said.split(" visits of servers are done").next().unwrap();
+    let done: u32 = done.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(
+        done >= 12,
+        "two statements on three servers in two blocks: {said}"
+    );
+    assert!(!said.contains("block 1/6"), "not measured again: {said}");
     let whole = answer(&output);
     assert_eq!(whole["times"]["blocks"], 6);
     for id in ["by_customer", "by_name"] {
@@ -149,4 +155,103 @@ fn a_replay_that_is_killed_in_a_block_goes_on_there() {
         "{}",
         text(&finished.stderr)
     );
+    let tables = lab.path().join("tables");
+    for other in [
+        vec!["notes", &name],
+        vec!["explain", &name],
+        vec!["export", &name, "--out", tables.to_str().unwrap()],
+    ] {
+        let refused = lab.run(&other);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{other:?}: {said}");
+        assert!(
+            said.contains("does not apply to a replay"),
+            "{other:?}: {said}"
+        );
+        assert!(
+            said.contains("hint: `deltabench report replay-"),
+            "{other:?}: {said}"
+        );
+    }
+    assert!(!tables.exists());
+}
+
+/// A dump of a function that does this if it is called while times are measured, and a statement that calls it.
+fn odd_function(lab: &Lab, condition: &str, does: &str) -> (PathBuf, PathBuf) {
+    let dump = format!(
+        "CREATE FUNCTION odd() RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN
+           IF {condition} THEN PERFORM {does}; END IF; RETURN 1; END $$;"
+    );
+    let paths = ["odd.sql", "odd.dump"].map(|name| lab.path().join(name));
+    std::fs::write(&paths[0], "-- name: odd\nSELECT odd();").unwrap();
+    std::fs::write(&paths[1], dump).unwrap();
+    let [statements, dump] = paths;
+    (statements, dump)
+}
+
+/// Floats have 15 digits where results are compared.
+const COMPARED: &str = "current_setting('extra_float_digits') = '0'";
+const TIMED: &str = "current_setting('extra_float_digits') <> '0'";
+
+/// Waits until a server of the lab has executed one statement for a while.
+fn wait_for_a_long_statement(lab: &Lab) {
+    let busy = || {
+        let title = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline"));
+        let selects = |pid: &u32| title(pid).is_ok_and(|title| title.contains("SELECT"));
+        lab.servers().into_iter().find(selects)
+    };
+    for _ in 0..600 {
+        let before = busy();
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        if before.is_some() && before == busy() {
+            return;
+        }
+    }
+    panic!("no statement runs");
+}
+
+#[test]
+fn an_interruption_ends_the_statement_that_is_timed() {
+    let lab = Lab::new();
+    let (statements, dump) = odd_function(&lab, TIMED, "pg_sleep(100000)");
+    let limit = ["--timeout", "100000s"];
+    let mut child = lab.start(&join(&on_two(&statements, &dump), &limit));
+    lab.wait_for(&mut child, "measuring 1 statements");
+    wait_for_a_long_statement(&lab);
+    signal(child.id(), "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn what_is_known_is_told_if_a_server_ends_while_it_is_asked_or_timed() {
+    let lab = Lab::new();
+    for (condition, stage) in [(COMPARED, "asked"), (TIMED, "timed")] {
+        let (statements, dump) =
+            odd_function(&lab, condition, "pg_terminate_backend(pg_backend_pid())");
+        let output = lab.run(&join(&on_two(&statements, &dump), &["--json", "-"]));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{stage}: {said}");
+        assert!(
+            said.contains("error: a server of the replay failed"),
+            "{stage}: {said}"
+        );
+        assert!(said.contains("while it had"), "{stage}: {said}");
+        let answer = answer(&output);
+        let note = answer["notes"][0].as_str().unwrap();
+        assert!(
+            note.starts_with("broken-off: a server of the replay failed"),
+            "{note}"
+        );
+        let plans = &answer["statements"][0]["servers"][0]["plans"];
+        assert_eq!(plans.as_array().unwrap().len(), 1, "{stage}: {answer}");
+        let results = &answer["statements"][0]["verdicts"][0]["results"];
+        let known = if stage == "timed" {
+            "same"
+        } else {
+            "not-executed"
+        };
+        assert_eq!(results, known, "{answer}");
+        assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    }
 }

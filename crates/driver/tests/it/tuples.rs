@@ -32,10 +32,10 @@ fn each_way_of_sending_executes_the_tuple_that_is_named_and_survives_an_error() 
                 before: &before,
                 way,
                 tuples,
+                order: &[0, 1],
                 limit: PATIENCE,
             };
             let mut line = Tuples::open(&cluster.endpoint(), &cluster.login(), &spec).unwrap();
-            assert_ne!(line.pid(), 0);
             for (place, rows) in [(0, 3), (1, 0), (0, 3)] {
                 let executed = line.execute(place).unwrap();
                 assert_eq!(executed.rows, rows, "{way:?} {place}");
@@ -45,5 +45,69 @@ fn each_way_of_sending_executes_the_tuple_that_is_named_and_survives_an_error() 
             assert!(matches!(&error, WireError::Server(error) if error.sqlstate.starts_with("22")));
             assert_eq!(line.execute(0).unwrap().rows, 3, "{way:?} after an error");
         }
+    }
+}
+
+#[test]
+fn every_prepared_text_is_planned_until_its_plan_cache_has_decided() {
+    let number = |number: &str| [Some(number.to_owned())];
+    let (one, two) = (number("1"), number("2"));
+    let tuple = |sql, values| TupleText { sql, values };
+    // Both of two texts, one with two sets of values, and the one that counts.
+    let tuples = [
+        tuple("SELECT 1 WHERE $1 = 1", &one[..]),
+        tuple("SELECT 2 WHERE $1 = 1", &one),
+        tuple("SELECT 2 WHERE $1 = 1", &two),
+        tuple("SELECT 1 FROM pg_prepared_statements", &[]),
+        tuple(
+            "SELECT 1 FROM pg_prepared_statements WHERE custom_plans = 5 AND generic_plans = 1",
+            &[],
+        ),
+    ];
+    for cluster in clusters(&[]) {
+        let open = |tuples: &[TupleText<'_>]| {
+            let spec = TuplesSpec {
+                before: &[],
+                way: Way::Prepared,
+                tuples,
+                order: &[2, 0, 1],
+                limit: PATIENCE,
+            };
+            Tuples::open(&cluster.endpoint(), &cluster.login(), &spec)
+        };
+        let mut line = open(&tuples[..4]).unwrap();
+        assert_eq!(line.execute(3).unwrap().rows, 3, "a text is prepared once");
+        match open(&tuples) {
+            Ok(mut line) => assert_eq!(line.execute(4).unwrap().rows, 2),
+            // Before 14 a server does not say how often it has planned.
+            Err(error) => assert_eq!(error.sqlstate(), Some("42703"), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn another_thread_ends_an_execution() {
+    let tuples = [TupleText {
+        sql: "SELECT pg_sleep(3600)",
+        values: &[],
+    }];
+    let spec = TuplesSpec {
+        before: &[],
+        way: Way::Extended,
+        tuples: &tuples,
+        order: &[],
+        limit: PATIENCE,
+    };
+    for cluster in clusters(&[]) {
+        let mut line = Tuples::open(&cluster.endpoint(), &cluster.login(), &spec).unwrap();
+        let cancel = line.cancel();
+        let sleeping = std::thread::spawn(move || line.execute(0));
+        // One that comes before the statement is lost.
+        while !sleeping.is_finished() {
+            cancel.send();
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let error = sleeping.join().unwrap().unwrap_err();
+        assert_eq!(error.sqlstate(), Some("57014"), "{error}");
     }
 }

@@ -1,6 +1,6 @@
 //! A block of a replay: servers restart, statistics are drawn anew, open statements are visited.
 
-use super::budget::visit_seconds;
+use super::budget::{Part, parts};
 use super::record::VisitRecord;
 use super::visit::{Visit, VisitEnd};
 use deltabench_model::plan::{CellId, Plan, ServerId};
@@ -11,7 +11,7 @@ use deltabench_replay::{Start, TimedJob, TimedServers};
 use deltabench_run::benchmark::{BlockEnd, BlockOrder, Blocks};
 use deltabench_run::schedule::BlockSchedule;
 use deltabench_run::session::{RunProgress, Session, store_problem};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub(super) struct ReplayBlocks<'p> {
     beside: f64,
     /// The first block of this session: those before had their part of the time.
     first: Option<u32>,
+    /// What failed in any block: it has no verdict, and is not tried again.
+    failed: BTreeSet<CellId>,
 }
 
 impl<'p> ReplayBlocks<'p> {
@@ -44,6 +46,7 @@ impl<'p> ReplayBlocks<'p> {
             jobs: loaded.jobs,
             beside: BESIDE_SECONDS,
             first: None,
+            failed: BTreeSet::new(),
         }
     }
 }
@@ -62,11 +65,15 @@ fn starts(plan: &Plan, schedule: &BlockSchedule) -> Vec<Start> {
 }
 
 impl Blocks for ReplayBlocks<'_> {
-    fn set_up(&mut self, _: &mut Session<'_>) -> Result<(), Problem> {
+    fn set_up(&mut self, session: &mut Session<'_>) -> Result<(), Problem> {
+        let records = session.store.records(session.run).map_err(store_problem)?;
+        let failed = records.iter().filter(|record| record.void.is_some());
+        self.failed = failed.map(|record| record.cell).collect();
         Ok(())
     }
 
-    /// Those with a record of every server.
+    /// Those with a record of every server, and all of the blocks before the last one: what these did not
+    /// visit was not due.
     fn done(&self, session: &Session<'_>) -> Result<Vec<(u32, CellId)>, Problem> {
         let records = session.store.records(session.run).map_err(store_problem)?;
         let mut servers: BTreeMap<(u32, CellId), usize> = BTreeMap::new();
@@ -74,8 +81,11 @@ impl Blocks for ReplayBlocks<'_> {
             *servers.entry((record.block, record.cell)).or_default() += 1;
         }
         let all = session.plan.servers.len();
-        let done = servers.into_iter().filter(|(_, servers)| *servers == all);
-        Ok(done.map(|(place, _)| place).collect())
+        let done = servers.iter().filter(|(_, servers)| **servers == all);
+        let last = servers.keys().map(|(block, _)| *block).max().unwrap_or(0);
+        let cells = CellId::each().take(session.plan.cells.len());
+        let earlier = cells.flat_map(|cell| (0..last).map(move |block| (block, cell)));
+        Ok(done.map(|(place, _)| *place).chain(earlier).collect())
     }
 
     fn block(
@@ -88,34 +98,35 @@ impl Blocks for ReplayBlocks<'_> {
         let schedule = BlockSchedule::of(plan, block);
         let started = session.clock.now();
         self.first.get_or_insert(block);
+        let is_open = |cell: &CellId| open.contains(cell) && !progress.is_done(block, *cell);
+        let open: Vec<CellId> = schedule.cells.iter().copied().filter(is_open).collect();
+        let tried = |cell: &CellId| !self.failed.contains(cell);
+        let cells: Vec<CellId> = open.iter().copied().filter(tried).collect();
+        let parts = self.parts(session, (block, &cells, started), progress);
+        let due: BTreeSet<CellId> = cells
+            .iter()
+            .zip(parts)
+            .filter_map(|(cell, part)| part.is_due.then_some(*cell))
+            .collect();
+        for cell in open.iter().filter(|cell| !due.contains(cell)) {
+            progress.set_done(block, *cell);
+        }
+        if due.is_empty() {
+            return Ok(BlockEnd::GoneThrough);
+        }
         self.servers.restart(&starts(plan, &schedule))?;
         session.observer.doing("drawing statistics");
-        self.servers.analyze()?;
-        let is_open = |cell: &CellId| open.contains(cell) && !progress.is_done(block, *cell);
-        let cells: Vec<CellId> = schedule.cells.iter().copied().filter(is_open).collect();
-        let known = progress.slices.partition_point(|slice| slice.block < block);
-        let before = progress.slices.get(..known).unwrap_or_default();
-        let left = self.seconds_left(session, block, started, cells.len());
-        let seconds = visit_seconds(plan, self.setup, (&cells, before), left);
-        let (mut wanted, mut took) = (0.0, 0.0);
-        for (place, (cell, seconds)) in (1..).zip(cells.iter().zip(&seconds)) {
-            if session.interrupted.load(Ordering::Relaxed) {
+        match self.servers.analyze(session.interrupted) {
+            Err(_) if session.interrupted.load(Ordering::Relaxed) => {
                 return Ok(BlockEnd::Interrupted);
             }
-            let began = session.clock.now();
-            session.doing(*cell);
-            let Some(records) = self.visit(session, (block, *cell), *seconds)? else {
-                return Ok(BlockEnd::Interrupted);
-            };
-            self.keep(session, (block, *cell), &records, progress)?;
-            progress.visited((block, *cell), began, session.clock);
-            wanted += seconds * to_f64(count(plan.servers.len()));
-            took += session.clock.since(began);
-            let planned = u32::try_from(cells.len()).unwrap_or(u32::MAX);
-            session.observer.visit(block, place, planned);
+            drawn => drawn?,
         }
-        self.beside = (took - wanted).max(0.0) / to_f64(count(cells.len()).max(1));
-        Ok(BlockEnd::GoneThrough)
+        // Those that are not due keep their parts for a later block.
+        let parts = self.parts(session, (block, &cells, started), progress);
+        let visits = cells.into_iter().zip(parts);
+        let visits: Vec<_> = visits.filter(|(cell, _)| due.contains(cell)).collect();
+        self.visits(session, (block, &visits), progress)
     }
 
     fn take_down(self: Box<Self>) -> Result<(), Problem> {
@@ -124,6 +135,47 @@ impl Blocks for ReplayBlocks<'_> {
 }
 
 impl ReplayBlocks<'_> {
+    /// The parts of these cells in what a block may still take, which began at `started`.
+    fn parts(
+        &self,
+        session: &Session<'_>,
+        (block, cells, started): (u32, &[CellId], Duration),
+        progress: &RunProgress,
+    ) -> Vec<Part> {
+        let known = progress.slices.partition_point(|slice| slice.block < block);
+        let before = progress.slices.get(..known).unwrap_or_default();
+        let left = self.seconds_left(session, block, started, cells.len());
+        parts(session.plan, self.setup, (block, cells, before), left)
+    }
+
+    /// Visits these cells, each for its part of the time.
+    fn visits(
+        &mut self,
+        session: &mut Session<'_>,
+        (block, visits): (u32, &[(CellId, Part)]),
+        progress: &mut RunProgress,
+    ) -> Result<BlockEnd, Problem> {
+        let planned = u32::try_from(visits.len()).unwrap_or(u32::MAX);
+        let (mut sliced, mut took) = (0.0, 0.0);
+        for (place, (cell, part)) in (1..).zip(visits) {
+            if session.interrupted.load(Ordering::Relaxed) {
+                return Ok(BlockEnd::Interrupted);
+            }
+            let began = session.clock.now();
+            session.doing(*cell);
+            let Some(records) = self.visit(session, (block, *cell), part.seconds)? else {
+                return Ok(BlockEnd::Interrupted);
+            };
+            self.keep(session, (block, *cell), &records, progress)?;
+            progress.visited((block, *cell), began, session.clock);
+            sliced += records.iter().map(VisitRecord::seconds).sum::<f64>();
+            took += session.clock.since(began);
+            session.observer.visit(block, place, planned);
+        }
+        self.beside = (took - sliced).max(0.0) / to_f64(count(visits.len()).max(1));
+        Ok(BlockEnd::GoneThrough)
+    }
+
     /// Seconds of slices that a block may have: its part of the time that is left, without what it has taken
     /// and what its visits take beside.
     fn seconds_left(
@@ -175,7 +227,7 @@ impl ReplayBlocks<'_> {
 
     /// Stores a visit: it is done when the records of all servers are on disk.
     fn keep(
-        &self,
+        &mut self,
         session: &mut Session<'_>,
         (block, cell): (u32, CellId),
         records: &[VisitRecord],
@@ -189,10 +241,12 @@ impl ReplayBlocks<'_> {
                 .store
                 .add_record(session.run, &record)
                 .map_err(store_problem)?;
+            // A visit that failed has none.
             let slice = statement.and_then(|statement| visit.slice(place, statement));
-            progress
-                .slices
-                .extend(slice.filter(|_| visit.failed.is_none()));
+            progress.slices.extend(slice);
+        }
+        if records.iter().any(|visit| visit.failed.is_some()) {
+            self.failed.insert(cell);
         }
         Ok(())
     }

@@ -5,7 +5,8 @@ use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::replayed::WeightedBy;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
-use deltabench_model::work::replay::ReplaySetup;
+use deltabench_model::work::replay::{ReplaySetup, TimedStatement};
+use deltabench_stats::summary::mean;
 use std::collections::BTreeSet;
 
 /// Measured seconds of a visit on each server at least: a few slices.
@@ -15,8 +16,8 @@ const MOST_SECONDS: f64 = 10.0;
 /// Scatter between restarts that is assumed before it is known, as a log.
 const ASSUMED_SD: f64 = 0.02;
 
-/// The cells that a block measures: all in the first one, then those that may still move the workload. What
-/// failed in the first block has no slice, and is not tried again.
+/// The cells that a block measures if they are due: all in the first one, then those that may still move the
+/// workload.
 pub fn open_cells(plan: &Plan, setup: &ReplaySetup, block: u32, before: &[Slice]) -> Vec<CellId> {
     let all = CellId::each().take(plan.cells.len());
     if block >= plan.timing.blocks {
@@ -25,7 +26,6 @@ pub fn open_cells(plan: &Plan, setup: &ReplaySetup, block: u32, before: &[Slice]
     if block == 0 {
         return all.collect();
     }
-    let measured: BTreeSet<CellId> = before.iter().map(|slice| slice.cell).collect();
     let candidates = times_of_candidates(plan, before);
     let shares = shares(plan, setup, before);
     let open = |cell: &CellId| {
@@ -36,27 +36,27 @@ pub fn open_cells(plan: &Plan, setup: &ReplaySetup, block: u32, before: &[Slice]
             .statements
             .get(cell.index())
             .is_some_and(|one| one.share.is_some());
-        measured.contains(cell)
-            && !(is_weighted
-                && candidates.all(|times| times.hardly_matters(*cell, share, setup.impact)))
+        !(is_weighted && candidates.all(|times| times.hardly_matters(*cell, share, setup.impact)))
     };
     all.filter(open).collect()
 }
 
 /// The share of the workload's time on the base that each cell is.
 ///
-/// Without times in the capture it follows from the calls and from what an execution takes here; then all
-/// cells together are the workload.
+/// Without times in the capture it follows from the calls and from what an execution takes here, or took when
+/// results were compared; then all cells together are the workload.
 pub fn shares(plan: &Plan, setup: &ReplaySetup, slices: &[Slice]) -> Vec<f64> {
-    let share =
-        |statement: &deltabench_model::work::replay::TimedStatement| statement.share.unwrap_or(0.0);
+    let share = |statement: &TimedStatement| statement.share.unwrap_or(0.0);
     let known: Vec<f64> = setup.statements.iter().map(share).collect();
     if setup.weighted_by == WeightedBy::Time {
         return known;
     }
     let times = ServerTimes::of(plan, slices, plan.base());
-    let cells = CellId::each().zip(known);
-    let seconds = |(cell, share): (CellId, f64)| share * times.base_seconds(cell).unwrap_or(0.0);
+    let cells = CellId::each().zip(setup.statements.iter().zip(known));
+    let seconds = |(cell, (statement, share)): (CellId, (&TimedStatement, f64))| {
+        let asked = || seconds_when_asked(statement);
+        share * times.base_seconds(cell).or_else(asked).unwrap_or(0.0)
+    };
     let seconds: Vec<f64> = cells.map(seconds).collect();
     let sum: f64 = seconds.iter().sum();
     let of = |seconds: &f64| if sum > 0.0 { seconds / sum } else { 0.0 };
@@ -71,15 +71,25 @@ pub fn times_of_candidates(plan: &Plan, slices: &[Slice]) -> Vec<ServerTimes> {
         .collect()
 }
 
-/// Measured seconds on each server for each of these cells, which share `seconds` by weight and scatter.
+/// What a block does with a cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Part {
+    /// Measured seconds on each server.
+    pub seconds: f64,
+    /// Whether it is visited. An execution that takes longer than the cell's part of the block waits until
+    /// the parts of several blocks are enough for it, so that it takes no time from others.
+    pub is_due: bool,
+}
+
+/// The parts of these cells in the `seconds` of a block, by weight and scatter.
 ///
 /// Shape: as many as `cells`, in their order.
-pub fn visit_seconds(
+pub fn parts(
     plan: &Plan,
     setup: &ReplaySetup,
-    (cells, before): (&[CellId], &[Slice]),
+    (block, cells, before): (u32, &[CellId], &[Slice]),
     seconds: f64,
-) -> Vec<f64> {
+) -> Vec<Part> {
     let shares = shares(plan, setup, before);
     let candidates = times_of_candidates(plan, before);
     let need = |cell: &CellId| {
@@ -90,13 +100,140 @@ pub fn visit_seconds(
     let needs: Vec<f64> = cells.iter().map(need).collect();
     let sum: f64 = needs.iter().sum();
     let servers = to_f64(count(plan.servers.len()).max(1));
-    let of = |need: &f64| {
+    let part = |(cell, need): (&CellId, &f64)| {
         let part = if sum > 0.0 {
             need / sum
         } else {
             1.0 / to_f64(count(needs.len()))
         };
-        (part * seconds / servers).clamp(LEAST_SECONDS, MOST_SECONDS)
+        let mine = (part * seconds / servers).max(LEAST_SECONDS);
+        let statement = setup.statements.get(cell.index());
+        let once = seconds_of_one(*cell, before)
+            .or_else(|| statement.and_then(seconds_when_asked))
+            .unwrap_or(0.0);
+        let visits = to_f64(count(blocks(*cell, before).len()));
+        Part {
+            seconds: mine.min(MOST_SECONDS),
+            is_due: once <= mine || (visits + 1.0) * once <= mine * f64::from(block + 1),
+        }
     };
-    needs.iter().map(of).collect()
+    cells.iter().zip(&needs).map(part).collect()
+}
+
+/// The blocks in which a cell was measured.
+fn blocks(cell: CellId, slices: &[Slice]) -> BTreeSet<u32> {
+    let its = slices.iter().filter(|slice| slice.cell == cell);
+    its.map(|slice| slice.block).collect()
+}
+
+/// Seconds of an execution, the mean of all servers in the last block that has the cell.
+fn seconds_of_one(cell: CellId, slices: &[Slice]) -> Option<f64> {
+    let last = blocks(cell, slices).pop_last()?;
+    let its = slices
+        .iter()
+        .filter(|slice| (slice.cell, slice.block) == (cell, last));
+    let seconds = |slice: &Slice| to_f64(slice.duration_ns) / 1e9 / to_f64(slice.operations.max(1));
+    mean(&its.map(seconds).collect::<Vec<f64>>())
+}
+
+/// Seconds of an execution on the slowest server when results were compared, the mean of all tuples.
+pub fn seconds_when_asked(statement: &TimedStatement) -> Option<f64> {
+    let tuples = statement.tuples.iter();
+    mean(
+        &tuples
+            .filter_map(|tuple| tuple.slowest_seconds)
+            .collect::<Vec<f64>>(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_model::plan::ServerId;
+    use deltabench_model::replayed::ReplayedFile;
+    use deltabench_model::units::to_u64;
+    use deltabench_model::work::replay::TimedTuple;
+    use deltabench_testkit::small_run::{bare_slice, plan};
+
+    /// Statements of a third of the time each, that took so long when results were compared.
+    fn setup(seconds: [f64; 3]) -> ReplaySetup {
+        let statement = |(place, seconds): (u32, f64)| TimedStatement {
+            id: place.to_string(),
+            place,
+            share: Some(1.0 / 3.0),
+            calls: 1,
+            tuples: vec![TimedTuple {
+                place: 0,
+                weight: 1.0,
+                changed: Vec::new(),
+                slowest_seconds: Some(seconds),
+            }],
+            parallel: false,
+            unfit: Vec::new(),
+        };
+        let file = || ReplayedFile {
+            path: String::new(),
+            sha256: None,
+        };
+        ReplaySetup {
+            capture: file(),
+            data: file(),
+            weighted_by: WeightedBy::Time,
+            impact: 0.001,
+            budget_seconds: 600.0,
+            settings: Vec::new(),
+            timeout_seconds: 60,
+            statements: (0..).zip(seconds).map(statement).collect(),
+        }
+    }
+
+    /// Goes through ten blocks of a minute; seconds that each cell took on a server, by block.
+    fn blocks(took: [f64; 3], asked: [f64; 3]) -> Vec<[Option<f64>; 3]> {
+        let (plan, setup) = (plan(), setup(asked));
+        let cells = [CellId(0), CellId(1), CellId(2)];
+        let mut slices: Vec<Slice> = Vec::new();
+        let block = |block: u32| {
+            let parts = parts(&plan, &setup, (block, &cells, &slices), 60.0);
+            let visits = [0, 1, 2].map(|cell| {
+                let part: &Part = &parts[cell];
+                part.is_due.then(|| part.seconds.max(took[cell]))
+            });
+            for (cell, visit) in cells.into_iter().zip(visits) {
+                for server in (0..3).map(ServerId).filter(|_| visit.is_some()) {
+                    slices.push(Slice {
+                        server,
+                        cell,
+                        block,
+                        duration_ns: to_u64(took[cell.index()] * 1e9),
+                        operations: 1,
+                        ..bare_slice()
+                    });
+                }
+            }
+            visits
+        };
+        (0..10).map(block).collect()
+    }
+
+    #[test]
+    fn an_execution_waits_for_the_parts_of_several_blocks_and_takes_none_from_others() {
+        // As long as found before, and far longer than that.
+        for asked in [30.0, 0.01] {
+            let found = blocks([30.0, 0.01, 0.01], [asked, 0.01, 0.01]);
+            let of = |cell: usize| found.iter().filter_map(move |visits| visits[cell]);
+            let slow: f64 = of(0).sum();
+            // A part is 60 s / 3 servers / 3 cells in each of ten blocks; the first visit may be a surprise.
+            assert!(slow > 30.0 && slow <= 66.7 + 30.0, "{asked}: {found:?}");
+            for cell in [1, 2] {
+                assert_eq!(of(cell).count(), 10, "{found:?}");
+                assert!(of(cell).all(|seconds| seconds > 6.6), "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_that_the_whole_budget_is_too_short_for_is_never_due() {
+        let found = blocks([900.0, 0.01, 0.01], [900.0, 0.01, 0.01]);
+        assert!(found.iter().all(|visits| visits[0].is_none()), "{found:?}");
+    }
 }

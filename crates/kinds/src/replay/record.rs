@@ -85,6 +85,12 @@ impl VisitRecord {
         self.tuples.iter().map(|tuple| tuple.executions).sum()
     }
 
+    /// What its slices took.
+    pub fn seconds(&self) -> f64 {
+        let slices = self.slices.iter();
+        slices.map(|slice| to_f64(slice.duration_ns) / 1e9).sum()
+    }
+
     /// Mean nanoseconds of an execution, over the workload's tuples: each weighs as many executions as it
     /// stands for. Absent without a tuple.
     pub fn mean_ns(&self, statement: &TimedStatement, wanted: impl Fn(u32) -> bool) -> Option<f64> {

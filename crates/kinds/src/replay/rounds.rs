@@ -5,10 +5,6 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Aim for the length of a slice on the base, nanoseconds.
-pub const SLICE_NS: f64 = 40e6;
-/// Rounds of a visit at least, where one round has all tuples.
-const LEAST_ROUNDS: u64 = 3;
 /// Executions of a slice at most: each takes its place in a list.
 const MOST_EXECUTIONS: f64 = 20_000.0;
 
@@ -24,20 +20,19 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    /// As many as take about `seconds` on the base, of tuples that take so many nanoseconds there.
-    pub fn of(times_ns: &[f64], seconds: f64) -> Self {
+    /// As many as take about `seconds` on a server where the tuples take so many nanoseconds, in slices of
+    /// about `slice_ms`; a pass over all tuples at least.
+    pub fn of(times_ns: &[f64], seconds: f64, slice_ms: u32) -> Self {
+        let slice_ns = f64::from(slice_ms) * 1e6;
         let pass: f64 = times_ns.iter().sum::<f64>().max(1.0);
         let tuples = times_ns.len().max(1);
-        let parts = index(to_u64((pass / SLICE_NS).ceil())).clamp(1, tuples);
+        let parts = index(to_u64((pass / slice_ns).ceil())).clamp(1, tuples);
         let most = (MOST_EXECUTIONS / to_f64(count(tuples))).max(1.0);
-        let repeats = (SLICE_NS / pass).min(most).floor().max(1.0);
+        let repeats = (slice_ns / pass).min(most).floor().max(1.0);
         let slice = pass * repeats / to_f64(count(parts));
         let wanted = to_u64(seconds * 1e9 / slice);
-        let rounds = match parts {
-            1 => wanted.max(LEAST_ROUNDS),
-            // Every tuple as often as every other.
-            parts => (wanted / count(parts)).max(1) * count(parts),
-        };
+        // Every tuple as often as every other.
+        let rounds = (wanted / count(parts)).max(1) * count(parts);
         let mut order: Vec<usize> = (0..times_ns.len()).collect();
         let time = |tuple: &usize| times_ns.get(*tuple).copied().unwrap_or(0.0);
         order.sort_by(|one, other| time(one).total_cmp(&time(other)));
@@ -72,7 +67,7 @@ mod tests {
 
     #[test]
     fn fast_tuples_are_all_in_each_slice_and_slow_ones_take_turns_with_fast_ones() {
-        let fast = Rounds::of(&[1e5; 4], 1.0);
+        let fast = Rounds::of(&[1e5; 4], 1.0, 40);
         assert_eq!((fast.parts.len(), fast.repeats, fast.rounds), (1, 100, 25));
         let slice = fast.slice(3, 7);
         assert_eq!(slice.len(), 400);
@@ -80,12 +75,12 @@ mod tests {
         assert_eq!([of(0), of(1), of(2), of(3)], [100; 4]);
         assert_eq!(slice, fast.slice(3, 7));
         assert_ne!(slice, fast.slice(3, 8));
-        let slow = Rounds::of(&[30e6, 5e6, 30e6, 5e6], 0.1);
+        let slow = Rounds::of(&[30e6, 5e6, 30e6, 5e6], 0.1, 40);
         assert_eq!((slow.parts.len(), slow.repeats, slow.rounds), (2, 1, 2));
         let mut first = slow.slice(0, 1);
         first.sort_unstable();
         assert_eq!(first, [0, 1], "one slow and one fast");
-        let one = Rounds::of(&[5e9], 0.12);
-        assert_eq!((one.rounds, one.slice(2, 1)), (3, vec![0]));
+        let one = Rounds::of(&[5e9], 0.12, 40);
+        assert_eq!((one.rounds, one.slice(0, 1)), (1, vec![0]));
     }
 }

@@ -1,11 +1,11 @@
 //! What the times of a replay say: of the whole workload, and of each statement.
 
-use super::budget::shares;
+use super::budget::{LEAST_SECONDS, seconds_when_asked, shares};
 use super::record::VisitRecord;
 use super::setup_of;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::impact::ServerTimes;
-use deltabench_compare::{Records, reading::Reader};
+use deltabench_compare::words::{more, things};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::record::Record;
@@ -14,7 +14,7 @@ use deltabench_model::replayed::{
     WorkloadTime,
 };
 use deltabench_model::slice::Slice;
-use deltabench_model::units::{count, to_f64};
+use deltabench_model::units::{count, index, to_f64};
 use deltabench_model::work::replay::{ReplaySetup, TimedStatement};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,29 +78,24 @@ impl<'a> Measured<'a> {
         records: &[Record],
         comparison: &'a Comparison,
     ) -> Result<Self, Problem> {
-        let all = Records {
-            records,
-            ..Records::default()
-        };
-        let slices = super::reading::ReplayReader.read(plan, &all)?.slices;
-        let mut visits = BTreeMap::new();
+        let (mut slices, mut visits) = (Vec::new(), BTreeMap::new());
         let mut failed: BTreeMap<CellId, Failed> = BTreeMap::new();
         for record in records {
             let Some(visit) = VisitRecord::read(record)? else {
                 continue;
             };
-            match &visit.failed {
-                Some(sqlstate) => {
-                    let of = failed.entry(record.cell).or_default();
-                    of.sqlstate.clone_from(sqlstate);
-                    of.servers.extend(visit.failed_on);
-                    of.blocks.insert(record.block);
-                }
-                None => {
-                    let of: &mut Vec<_> = visits.entry((record.cell, record.server)).or_default();
-                    of.push(visit);
-                }
+            if let Some(sqlstate) = &visit.failed {
+                let of = failed.entry(record.cell).or_default();
+                of.sqlstate.clone_from(sqlstate);
+                of.servers.extend(visit.failed_on);
+                of.blocks.insert(record.block);
+                continue;
             }
+            let place = (record.block, record.cell, record.server);
+            let statement = setup.statements.get(record.cell.index());
+            slices.extend(statement.and_then(|statement| visit.slice(place, statement)));
+            let of: &mut Vec<_> = visits.entry((record.cell, record.server)).or_default();
+            of.push(visit);
         }
         let others = plan.candidates().into_iter().chain(plan.placebo());
         let times = others.map(|server| (server, ServerTimes::of(plan, &slices, server)));
@@ -206,7 +201,9 @@ impl<'a> Measured<'a> {
             Some((Some(place), self.times.get(&server)?))
         });
         let whole = |(place, times): (Option<usize>, &ServerTimes)| {
-            let whole = times.whole(&self.comparable(place), self.plan.delta)?;
+            let comparable = self.comparable(place);
+            let whole = times.whole(&comparable, self.plan.delta)?;
+            let (statements, share) = self.extent(&comparable);
             let verdict = match whole.verdict {
                 Verdict::Regression => TimeVerdict::Slower,
                 Verdict::Improvement => TimeVerdict::Faster,
@@ -217,6 +214,8 @@ impl<'a> Measured<'a> {
                 server: place,
                 verdict,
                 delta: self.plan.delta,
+                statements,
+                share,
                 ratio: TimeRatio {
                     estimate: whole.ratio.estimate,
                     low: whole.ratio.ci95.map(|(low, _)| low),
@@ -237,10 +236,7 @@ impl<'a> Measured<'a> {
                 time.verdict = TimeVerdict::Unfit;
             }
         }
-        let measured: BTreeSet<CellId> = self.slices.iter().map(|slice| slice.cell).collect();
-        let counted = self.comparable(None);
-        let is_counted =
-            |cell: &CellId| counted.get(cell.index()).is_some_and(|share| *share > 0.0);
+        let (statements, share) = self.extent(&self.comparable(None));
         let different = self.comparison.placebo_cells.iter();
         ReplayTimes {
             blocks: self
@@ -250,11 +246,8 @@ impl<'a> Measured<'a> {
                 .max()
                 .unwrap_or(0),
             planned_blocks: self.plan.timing.blocks,
-            statements: count(measured.iter().filter(|cell| is_counted(cell)).count()),
-            share: (self.setup.weighted_by == WeightedBy::Time).then(|| {
-                let of = |cell: &CellId| counted.get(cell.index()).copied().unwrap_or(0.0);
-                measured.iter().map(of).sum()
-            }),
+            statements,
+            share,
             impact: self.setup.impact,
             workload,
             placebo: placebo.map(|(time, _)| time),
@@ -262,6 +255,13 @@ impl<'a> Measured<'a> {
             failed_on_candidates: count(self.failed_on_candidates()),
             notes: self.notes(off),
         }
+    }
+
+    /// How many statements have a share here, and what they are of the workload by time.
+    fn extent(&self, shares: &[f64]) -> (u64, Option<f64>) {
+        let by_time = self.setup.weighted_by == WeightedBy::Time;
+        let some = shares.iter().filter(|share| **share > 0.0).count();
+        (count(some), by_time.then(|| shares.iter().sum()))
     }
 
     /// The shares of cells that do the same work on a candidate, in this place of the report, as on the base;
@@ -311,9 +311,26 @@ impl<'a> Measured<'a> {
         });
         let findings = self.comparison.findings.iter();
         failed
+            .chain(self.without_time())
             .chain(off)
             .chain(findings.map(|finding| finding.text.clone()))
             .collect()
+    }
+
+    /// Statements that no block had time for.
+    fn without_time(&self) -> impl Iterator<Item = String> {
+        let measured: BTreeSet<CellId> = self.slices.iter().map(|slice| slice.cell).collect();
+        let is_through = self.slices.iter().any(|slice| slice.block > 0);
+        let cells = CellId::each().zip(&self.setup.statements);
+        cells.filter_map(move |(cell, statement)| {
+            let seconds = seconds_when_asked(statement).filter(|took| *took > LEAST_SECONDS)?;
+            let is_left = is_through && !measured.contains(&cell) && !self.failed.contains_key(&cell);
+            let name = &self.plan.cell(cell).filter(|_| is_left)?.workload;
+            Some(format!(
+                "no time for {name}: an execution takes {seconds:.1} s, longer than its part of the budget; \
+                 give more with --budget"
+            ))
+        })
     }
 
     fn failed_words(&self, failed: &Failed) -> String {
@@ -326,10 +343,10 @@ impl<'a> Measured<'a> {
             true => String::new(),
             false => format!(" on {}", names.join(" and ")),
         };
-        let blocks = match failed.blocks.len() {
-            1 => "1 block".to_owned(),
-            many => format!("{many} blocks"),
-        };
+        let blocks = things(
+            u32::try_from(failed.blocks.len()).unwrap_or(u32::MAX),
+            "block",
+        );
         format!(
             "it failed with {}{on} while it was timed, in {blocks}",
             failed.sqlstate
@@ -350,15 +367,13 @@ fn verdict(found: &CellComparison, hardly: bool) -> (TimeVerdict, Option<String>
         Verdict::Regression => (TimeVerdict::Slower, None),
         Verdict::Improvement => (TimeVerdict::Faster, None),
         Verdict::NoChange => (TimeVerdict::NoChange, None),
-        Verdict::Inconclusive => (TimeVerdict::Inconclusive, missing(found)),
+        Verdict::Inconclusive => {
+            let more = |blocks: u32| more(index(u64::from(blocks)), "block");
+            let missing = |blocks| format!("needs about {}", more(blocks));
+            (
+                TimeVerdict::Inconclusive,
+                found.blocks_to_verdict.map(missing),
+            )
+        }
     }
-}
-
-/// What is missing to an answer.
-fn missing(found: &CellComparison) -> Option<String> {
-    let blocks = found.blocks_to_verdict?;
-    Some(match blocks {
-        1 => "needs about 1 more block".to_owned(),
-        blocks => format!("needs about {blocks} more blocks"),
-    })
 }

@@ -1,16 +1,18 @@
 //! A visit to a statement: connections, a warm-up that finds the work of a slice, rounds.
+//!
+//! The slowest server decides how much work there is, so that one that became far slower takes no more time.
 
 use super::record::{SliceTimes, TupleTimes, VisitRecord};
 use super::rounds::Rounds;
 use deltabench_compare::thresholds::TRIM;
 use deltabench_driver::WireError;
-use deltabench_driver::tuples::{Executed, Tuples, Way};
+use deltabench_driver::tuples::{Executed, Tuples};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
 use deltabench_model::work::replay::TimedStatement;
 use deltabench_observe::{own_affinity, pin_self, pin_tree, restore};
-use deltabench_replay::{TimedJob, TimedServers};
+use deltabench_replay::{ErrorClass, TimedJob, TimedServers, gone, watched};
 use deltabench_run::schedule::{VisitSchedule, parameters, turn_order};
 use deltabench_run::session::now_ns;
 use deltabench_run::visit::host_problem;
@@ -21,13 +23,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Executions after which the plan cache of a session has decided.
-///
-/// Source: plancache.c, `choose_custom_plan`: five custom plans, then the generic one is compared with them.
-const UNTIL_CACHED: u64 = 6;
 /// A tuple that is faster is executed twice before its time is taken: the first finds cold caches.
 const COLD_NS: u64 = 100_000_000;
-/// A visit ends after so many times what it was meant to take: a candidate may be far slower.
+/// The warm-up takes no further tuples after this share of a visit.
+const WARM_UP: f64 = 0.25;
+/// A visit ends after so many times what it was meant to take.
 const STRETCH: f64 = 3.0;
 /// The round whose draw is that of the tuples themselves.
 const OF_TUPLES: u32 = u32::MAX;
@@ -40,7 +40,7 @@ pub struct Visit<'a> {
     pub servers: &'a TimedServers,
     pub block: u32,
     pub cell: CellId,
-    /// Measured seconds on each server.
+    /// Measured seconds on each server, of the slowest one.
     pub seconds: f64,
     pub interrupted: &'a AtomicBool,
 }
@@ -55,8 +55,8 @@ pub enum VisitEnd {
 /// Why a visit does not go on.
 enum Ended {
     Interrupted,
-    /// The SQLSTATE of an error, and where.
-    Failed(String, ServerId),
+    /// The SQLSTATE of an error; where, unless it says nothing of that server.
+    Failed(String, Option<ServerId>),
     Broken(Problem),
 }
 
@@ -70,6 +70,10 @@ struct Side {
     totals: Vec<u64>,
     slices: Vec<SliceTimes>,
     rows: u64,
+    /// What was executed last: tuple, start, what came of it.
+    latest: Option<(usize, u64, Executed)>,
+    /// The last execution of each tuple of the warm-up.
+    warm_up: Vec<(usize, u64, Executed)>,
 }
 
 impl Visit<'_> {
@@ -81,18 +85,16 @@ impl Visit<'_> {
         let schedule = VisitSchedule::of(self.plan, self.block, self.cell, cell, &own);
         // Workers of a parallel plan need cores of their own.
         let pins = !self.statement.parallel && !schedule.server_cores.is_empty();
-        let pinned = match pins {
-            true => self
-                .pin_servers(&schedule.server_cores)
-                .and_then(|()| pin_self(&schedule.client_cores).map_err(host_problem)),
-            false => Ok(()),
+        let (servers, client) = match pins {
+            true => (&schedule.server_cores, &schedule.client_cores),
+            false => (&own, &own),
         };
+        // The servers stay there: the next visit puts them where it wants them.
+        let pinned = self.pin_servers(servers);
+        let pinned = pinned.and_then(|()| pin_self(client).map_err(host_problem));
         let end = pinned.and_then(|()| self.measure(&schedule.rotation));
-        if pins {
-            restore(&own).map_err(host_problem)?;
-            self.pin_servers(&own)?;
-        }
-        end
+        let restored = restore(&own).map_err(host_problem);
+        end.and_then(|end| restored.map(|()| end))
     }
 
     fn pin_servers(&self, cores: &[usize]) -> Result<(), Problem> {
@@ -101,37 +103,72 @@ impl Visit<'_> {
     }
 
     fn measure(&self, rotation: &[ServerId]) -> Result<VisitEnd, Problem> {
-        let mut sides: Vec<Option<Side>> = rotation.iter().map(|_| None).collect();
-        for server in rotation {
-            let line = self.servers.connect(server.index(), self.job)?;
-            if let Some(side) = sides.get_mut(server.index()) {
-                *side = Some(Side::new(*server, line, self.statement.tuples.len()));
+        let order = self.drawn();
+        let measured = self
+            .connect(rotation, &order)
+            .and_then(|sides| self.watched(sides, &order));
+        match measured {
+            Ok(sides) => {
+                let records = sides.iter().map(|side| side.record(self.statement));
+                Ok(VisitEnd::Complete(records.collect()))
             }
-        }
-        let mut sides: Vec<Side> = sides.into_iter().flatten().collect();
-        match self.rounds(&mut sides) {
-            Ok(()) => Ok(VisitEnd::Complete(
-                sides
-                    .iter()
-                    .map(|side| side.record(self.statement))
-                    .collect(),
-            )),
             Err(Ended::Interrupted) => Ok(VisitEnd::Interrupted),
             Err(Ended::Failed(sqlstate, server)) => {
                 let failed = VisitRecord {
                     failed: Some(sqlstate),
-                    failed_on: Some(server),
+                    failed_on: server,
                     ..VisitRecord::default()
                 };
-                Ok(VisitEnd::Complete(vec![failed; sides.len()]))
+                Ok(VisitEnd::Complete(vec![failed; rotation.len()]))
             }
             Err(Ended::Broken(problem)) => Err(problem),
         }
     }
 
-    fn rounds(&self, sides: &mut [Side]) -> Result<(), Ended> {
-        let (chosen, times) = self.warm_up(sides)?;
-        let rounds = Rounds::of(&times, self.seconds);
+    /// The order in which tuples are planned and measured: the same on all servers.
+    fn drawn(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.statement.tuples.len()).collect();
+        let seed = parameters(self.plan, self.block, self.cell, OF_TUPLES);
+        order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
+        order
+    }
+
+    /// Shape: in the order of the plan's servers; they connect in that of the rotation.
+    fn connect(&self, rotation: &[ServerId], order: &[usize]) -> Result<Vec<Side>, Ended> {
+        let mut sides = Vec::with_capacity(rotation.len());
+        for server in rotation {
+            let line = self.servers.connect(server.index(), self.job, order);
+            let line = line.map_err(|error| self.ended(error, *server))?;
+            sides.push(Side::new(*server, line, self.statement.tuples.len()));
+        }
+        sides.sort_by_key(|side| side.server);
+        Ok(sides)
+    }
+
+    /// Measures; an interruption ends the statement that runs.
+    fn watched(&self, sides: Vec<Side>, order: &[usize]) -> Result<Vec<Side>, Ended> {
+        let cancels: Vec<_> = sides.iter().map(|side| side.line.cancel()).collect();
+        let measure = |mut sides: Vec<Side>| {
+            let end = self.rounds(&mut sides, order);
+            Ok(end.map(|()| sides))
+        };
+        let end = || cancels.iter().for_each(|cancel| cancel.send());
+        let ends = watched([sides], self.interrupted, measure, end);
+        let end = ends.into_iter().next();
+        end.unwrap_or_else(|| Ok(Err(Ended::Interrupted)))
+            .unwrap_or_else(|problem| Err(Ended::Broken(problem)))
+    }
+
+    fn rounds(&self, sides: &mut [Side], order: &[usize]) -> Result<(), Ended> {
+        let warm = self.warm_up(sides, order)?;
+        let pass: f64 = warm.iter().map(|(_, time)| time).sum();
+        if pass > self.seconds * 1e9 {
+            // There is no time for more: what the warm-up executed last is the visit.
+            sides.iter_mut().for_each(Side::count_warm_up);
+            return Ok(());
+        }
+        let times: Vec<f64> = warm.iter().map(|(_, time)| *time).collect();
+        let rounds = Rounds::of(&times, self.seconds, self.plan.timing.slice_ms);
         let began = Instant::now();
         let allowed = STRETCH * self.seconds * to_f64(count(sides.len()));
         for round in 0..rounds.rounds {
@@ -139,7 +176,7 @@ impl Visit<'_> {
             let drawn = rounds.slice(round, seed);
             let tuples: Vec<usize> = drawn
                 .iter()
-                .filter_map(|place| chosen.get(*place).copied())
+                .filter_map(|place| Some(warm.get(*place)?.0))
                 .collect();
             for server in turn_order(self.plan, self.block, self.cell, round) {
                 if let Some(side) = sides.get_mut(server.index()) {
@@ -153,59 +190,43 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Executes every tuple that this block measures on all servers, until caches are warm and plan caches
-    /// have decided.
+    /// Executes every tuple that this block measures on all servers, until caches are warm.
     ///
-    /// Shape: the tuples, drawn, as many as take a quarter of the visit on the base and one at least; what
-    ///        each took there, nanoseconds.
-    fn warm_up(&self, sides: &mut [Side]) -> Result<(Vec<usize>, Vec<f64>), Ended> {
-        let mut order: Vec<usize> = (0..self.statement.tuples.len()).collect();
-        let seed = parameters(self.plan, self.block, self.cell, OF_TUPLES);
-        order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
-        let (mut chosen, mut times) = (Vec::new(), Vec::new());
-        let Some((base, others)) = sides.split_first_mut() else {
-            return Ok((chosen, times));
-        };
+    /// Shape: the tuples, drawn, as many as take a part of the visit and one at least; what each took on the
+    ///        server that is slowest with it, nanoseconds.
+    fn warm_up(&self, sides: &mut [Side], order: &[usize]) -> Result<Vec<(usize, f64)>, Ended> {
+        let turns = turn_order(self.plan, self.block, self.cell, OF_TUPLES);
+        let mut warm = Vec::new();
         let mut spent = 0.0;
         for tuple in order {
-            let time = self.warm(base, tuple)?;
-            chosen.push(tuple);
-            times.push(time);
-            spent += time;
-            if spent > self.seconds * 1e9 / 4.0 {
+            let mut slowest = self.warm(sides, &turns, *tuple)?;
+            if slowest < COLD_NS {
+                slowest = self.warm(sides, &turns, *tuple)?;
+            }
+            for side in &mut *sides {
+                side.warm_up.extend(side.latest.take());
+            }
+            warm.push((*tuple, to_f64(slowest)));
+            spent += to_f64(slowest);
+            if spent > WARM_UP * self.seconds * 1e9 {
                 break;
             }
         }
-        for side in others.iter_mut() {
-            for tuple in &chosen {
-                self.warm(side, *tuple)?;
-            }
-        }
-        if self.job.way() == Way::Prepared {
-            for side in sides {
-                for tuple in chosen.iter().cycle().take(self.missing(chosen.len())) {
-                    self.execute(side, *tuple)?;
-                }
-            }
-        }
-        Ok((chosen, times))
+        Ok(warm)
     }
 
-    /// Executions that a plan cache still needs after a warm-up with so many tuples.
-    fn missing(&self, tuples: usize) -> usize {
-        usize::try_from(UNTIL_CACHED)
-            .unwrap_or(usize::MAX)
-            .saturating_sub(tuples)
-    }
-
-    /// What a tuple takes, nanoseconds.
-    fn warm(&self, side: &mut Side, tuple: usize) -> Result<f64, Ended> {
-        let first = self.execute(side, tuple)?.duration_ns;
-        let time = match first < COLD_NS {
-            true => self.execute(side, tuple)?.duration_ns,
-            false => first,
-        };
-        Ok(to_f64(time))
+    /// Executes a tuple on all servers; what the slowest took, nanoseconds.
+    fn warm(&self, sides: &mut [Side], turns: &[ServerId], tuple: usize) -> Result<u64, Ended> {
+        let mut slowest = 0;
+        for server in turns {
+            if let Some(side) = sides.get_mut(server.index()) {
+                let started_ns = now_ns();
+                let executed = self.execute(side, tuple)?;
+                slowest = slowest.max(executed.duration_ns);
+                side.latest = Some((tuple, started_ns, executed));
+            }
+        }
+        Ok(slowest)
     }
 
     fn slice(&self, side: &mut Side, tuples: &[usize]) -> Result<(), Ended> {
@@ -233,11 +254,30 @@ impl Visit<'_> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Ended::Interrupted);
         }
-        let server = side.server;
-        side.line.execute(tuple).map_err(|error| match error {
-            WireError::Server(error) if !error.is_fatal() => Ended::Failed(error.sqlstate, server),
-            error => Ended::Broken(error.problem("a server of the replay is gone")),
-        })
+        let executed = side.line.execute(tuple);
+        executed.map_err(|error| self.ended(error, side.server))
+    }
+
+    /// Why a visit does not go on after an error of a server.
+    fn ended(&self, error: WireError, server: ServerId) -> Ended {
+        // Its statement was cancelled.
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Ended::Interrupted;
+        }
+        let broken = |error: &WireError| {
+            let name = self.plan.server_name(server);
+            Ended::Broken(gone(error, &name, &self.statement.id))
+        };
+        match error {
+            WireError::Server(error) => match ErrorClass::of(&error) {
+                ErrorClass::Statement | ErrorClass::TooLong => {
+                    Ended::Failed(error.sqlstate, Some(server))
+                }
+                ErrorClass::Resources => Ended::Failed(error.sqlstate, None),
+                ErrorClass::DiskFull | ErrorClass::Useless => broken(&WireError::Server(error)),
+            },
+            error => broken(&error),
+        }
     }
 }
 
@@ -251,6 +291,25 @@ impl Side {
             totals: vec![0; tuples],
             slices: Vec::new(),
             rows: 0,
+            latest: None,
+            warm_up: Vec::new(),
+        }
+    }
+
+    /// Takes in the warm-up, with a slice for each execution.
+    fn count_warm_up(&mut self) {
+        for (tuple, started_ns, executed) in std::mem::take(&mut self.warm_up) {
+            let mut sums = vec![(0, 0); self.means.len()];
+            if let Some(sum) = sums.get_mut(tuple) {
+                *sum = (1, executed.duration_ns);
+            }
+            self.rows += executed.rows;
+            self.slices.push(SliceTimes {
+                started_ns,
+                duration_ns: executed.duration_ns,
+                executions: 1,
+            });
+            self.add(&sums);
         }
     }
 

@@ -30,6 +30,7 @@ fn statement(place: u32, share: f64) -> TimedStatement {
         } else {
             Vec::new()
         },
+        slowest_seconds: None,
     };
     TimedStatement {
         id: format!("s{place}"),

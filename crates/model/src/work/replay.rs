@@ -54,4 +54,7 @@ pub struct TimedTuple {
     /// Candidates that have another plan for it, by their places among the plan's servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<u32>,
+    /// Its longest execution on any server when results were compared; absent in older plans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest_seconds: Option<f64>,
 }

@@ -7,7 +7,7 @@ use super::splitter::{Piece, Splitter};
 use super::survey::follow_escapes;
 use super::words::{Word, summary, words};
 use crate::said::{self, Known};
-use crate::session::{DISK_FULL, connect, disk_full, ends_the_rest, lacks_resources, quoted};
+use crate::session::{ErrorClass, connect, disk_full, quoted};
 use deltabench_driver::{Client, ServerError, WireError};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::problem::Problem;
@@ -286,7 +286,11 @@ impl Loader<'_> {
 
     /// A connection that is of no use any more, or a server that is not.
     fn lost(&self, error: &WireError, line: u64) -> Problem {
-        if error.sqlstate() == Some(DISK_FULL) {
+        let class = match error {
+            WireError::Server(error) => Some(ErrorClass::of(error)),
+            _ => None,
+        };
+        if class == Some(ErrorClass::DiskFull) {
             return disk_full(&format!("loading line {line} of the dump"));
         }
         let said = match error {
@@ -323,7 +327,10 @@ fn interrupted() -> Problem {
 /// Whether the rest is not tried: the server or its disk is of no use, or its resources are used up, and rows
 /// that are missing for it are no difference between versions.
 fn is_fatal(error: &ServerError) -> bool {
-    ends_the_rest(error) || lacks_resources(error)
+    matches!(
+        ErrorClass::of(error),
+        ErrorClass::Useless | ErrorClass::DiskFull | ErrorClass::Resources
+    )
 }
 
 /// The role that a statement needs and that is not there.

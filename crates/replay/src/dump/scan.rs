@@ -61,7 +61,9 @@ pub fn beyond_dollar<B: Bytes>(bytes: &mut B, from: usize) -> Result<End, B::Err
     while bytes.byte(at)?.is_some_and(in_tag) {
         at += 1;
     }
-    let is_number = bytes.byte(from + 1)?.is_some_and(|byte| byte.is_ascii_digit());
+    let is_number = bytes
+        .byte(from + 1)?
+        .is_some_and(|byte| byte.is_ascii_digit());
     if bytes.byte(at)? != Some(b'$') || is_number {
         return Ok(End::At(from + 1));
     }

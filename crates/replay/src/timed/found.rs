@@ -3,6 +3,7 @@
 use crate::work::{Job, Work};
 use deltabench_model::replayed::{ReplayVerdict, Replayed, ResultVerdict};
 use deltabench_model::work::replay::{TimedStatement, TimedTuple};
+use std::time::Duration;
 
 /// Place of the first candidate among the servers of a plan: behind base and placebo.
 const FIRST_CANDIDATE: usize = 2;
@@ -16,6 +17,8 @@ pub struct TupleFacts {
     pub changed: Vec<usize>,
     /// Whether it has a plan with workers on any of them.
     pub parallel: bool,
+    /// Its longest execution on any of them.
+    pub slowest: Option<Duration>,
 }
 
 /// The statements to measure, in the order of the report; `facts` are those of a tuple of a statement.
@@ -57,6 +60,7 @@ fn tuple(job: &Job<'_>, place: usize, facts: &TupleFacts) -> TimedTuple {
         place: number_of(place),
         weight: job.tuples.get(place).map_or(0.0, |tuple| tuple.tuple.n),
         changed: facts.changed.iter().copied().map(plan_place).collect(),
+        slowest_seconds: facts.slowest.map(|took| took.as_secs_f64()),
     }
 }
 

@@ -47,7 +47,7 @@ fn server_time(replayed: &Replayed, place: usize) -> Markup {
         @if !rows.is_empty() {
             h2 { "Server time" }
             table.replayed-all {
-                thead { tr { th {} @for name in times::COLUMNS { th { (name) } } } }
+                thead { tr { th {} @for name in times::columns(replayed) { th { (name) } } } }
                 tbody {
                     @for row in &rows {
                         tr {
@@ -136,7 +136,7 @@ fn all(replayed: &Replayed, place: usize) -> Markup {
         h2 { "All statements" }
         table.replayed-all {
             thead { tr {
-                th { "statement" } th { "share" } th { "errors" } th { "plans" } th { "result" } th { "rows" }
+                th { "statement" } th { (times::share_name(replayed.covered.weighted_by)) } th { "errors" } th { "plans" } th { "result" } th { "rows" }
             } }
             tbody {
                 @for (statement, verdict) in &verdicts {

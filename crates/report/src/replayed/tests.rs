@@ -320,18 +320,54 @@ fn timed() -> Replayed {
             verdict: TimeVerdict::Slower,
             ratio: ratio(1.129, 0.012),
             delta: 0.05,
+            statements: 6,
+            share: Some(0.887),
         }],
         placebo: Some(WorkloadTime {
             server: None,
             verdict: TimeVerdict::NoChange,
             ratio: ratio(1.001, 0.004),
             delta: 0.05,
+            statements: 7,
+            share: Some(0.931),
         }),
         placebo_different: 1,
         failed_on_candidates: 0,
         notes: vec!["not timed: gone: it failed with 57014 while it was timed".to_owned()],
     });
     replayed
+}
+
+#[test]
+fn a_candidate_has_its_own_coverage_and_without_a_total_its_verdicts() {
+    let mut replayed = timed();
+    let head = |replayed: &Replayed| super::times::head(replayed, 1).unwrap();
+    assert!(head(&replayed).contains("(88.7 % of the captured time) +12.9 %"));
+    replayed.covered.weighted_by = WeightedBy::Calls;
+    let whole = &mut replayed.times.as_mut().unwrap().workload;
+    whole[0].share = None;
+    assert!(head(&replayed).contains("(6 statements, by their calls) +12.9 %"));
+    assert!(replayed_text(&replayed, 120).contains("of calls  time on candidate"));
+    assert!(replayed_page(&replayed).contains("<th>of calls</th>"));
+    replayed.times.as_mut().unwrap().workload.clear();
+    let head = head(&replayed);
+    assert!(head.starts_with("no total of the workload"), "{head}");
+    assert!(head.contains("slower"), "{head}");
+}
+
+#[test]
+fn what_was_executed_once_in_a_block_says_so() {
+    let mut replayed = timed();
+    let said = |replayed: &Replayed| replayed_text(replayed, 120).contains("executed once in each");
+    assert!(!said(&replayed));
+    let verdicts = replayed
+        .statements
+        .iter_mut()
+        .flat_map(|one| &mut one.verdicts);
+    for time in verdicts.filter_map(|verdict| verdict.time.as_mut()) {
+        time.executions = u64::from(time.blocks);
+    }
+    assert!(said(&replayed));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use super::short;
 use crate::lines::wrapped;
 use crate::words::plural;
 use deltabench_model::replayed::{
-    PlanVerdict, ReplayTimes, ReplayVerdict, Replayed, ReplayedStatement, StatementTime, TimeRatio,
-    TimeVerdict, WeightedBy, WorkloadTime,
+    PlanVerdict, ReplayVerdict, Replayed, ReplayedStatement, StatementTime, TimeRatio, TimeVerdict,
+    WeightedBy, WorkloadTime,
 };
 use deltabench_model::units::count;
 
@@ -32,20 +32,34 @@ pub(super) struct Row {
 }
 
 /// The names of the columns, as the rows have them.
-pub(super) const COLUMNS: [&str; 6] = [
-    "statement",
-    "share",
-    "time on candidate",
-    "ms",
-    "plan",
-    "workload",
-];
+pub(super) fn columns(replayed: &Replayed) -> [&'static str; 6] {
+    let share = share_name(replayed.covered.weighted_by);
+    [
+        "statement",
+        share,
+        "time on candidate",
+        "ms",
+        "plan",
+        "workload",
+    ]
+}
+
+/// What a statement's share is a share of.
+pub(super) fn share_name(by: WeightedBy) -> &'static str {
+    match by {
+        WeightedBy::Time => "share",
+        WeightedBy::Calls => "of calls",
+    }
+}
 
 /// `the workload takes +1.9 % [+1.2, +2.6] server time; 4 statements slower, …`; absent without times.
 pub(super) fn head(replayed: &Replayed, place: usize) -> Option<String> {
     let times = replayed.times.as_ref()?;
     let mut workload = times.workload.iter();
-    let whole = workload.find(|whole| whole.server == Some(place))?;
+    let total = match workload.find(|whole| whole.server == Some(place)) {
+        Some(whole) => total(replayed, whole),
+        None => "no total of the workload: too little of it was measured".to_owned(),
+    };
     let verdicts = timed(replayed, place);
     let of = |wanted: TimeVerdict| {
         verdicts
@@ -83,24 +97,19 @@ pub(super) fn head(replayed: &Replayed, place: usize) -> Option<String> {
     let placebo = times.placebo.as_ref().map_or_else(String::new, |placebo| {
         format!("; placebo {}", change(&placebo.ratio))
     });
-    Some(format!(
-        "{} {}{}: {}{placebo}",
-        workload_words(replayed, times),
-        change(&whole.ratio),
-        whole_words(whole),
-        parts.join(", ")
-    ))
+    Some(format!("{total}: {}{placebo}", parts.join(", ")))
 }
 
-/// `the workload's server time (93.1 % of the captured time)`.
-fn workload_words(replayed: &Replayed, times: &ReplayTimes) -> String {
-    let what = match (replayed.covered.weighted_by, times.share) {
+/// `server time of the workload (93.1 % of the captured time) +1.9 % [+1.2, +2.6], slower`.
+fn total(replayed: &Replayed, whole: &WorkloadTime) -> String {
+    let what = match (replayed.covered.weighted_by, whole.share) {
         (WeightedBy::Time, Some(share)) => {
             format!("{:.1} % of the captured time", share * 100.0)
         }
-        _ => format!("{}, by their calls", plural(times.statements, "statement")),
+        _ => format!("{}, by their calls", plural(whole.statements, "statement")),
     };
-    format!("server time of the workload ({what})")
+    let (change, verdict) = (change(&whole.ratio), whole_words(whole));
+    format!("server time of the workload ({what}) {change}{verdict}")
 }
 
 fn whole_words(whole: &WorkloadTime) -> String {
@@ -224,11 +233,13 @@ fn below(
             changes.map(|change| Parting::of(replayed, &change.from, &change.to).sentence()),
         );
     }
-    below.extend(
-        time.why
-            .clone()
-            .filter(|_| time.verdict == TimeVerdict::Unfit),
-    );
+    below.extend(time.why.clone());
+    if time.executions <= u64::from(time.blocks) {
+        below.push(
+            "executed once in each of its blocks: it takes longer than its part of the time"
+                .to_owned(),
+        );
+    }
     below
 }
 
@@ -309,11 +320,11 @@ pub(super) fn lines(replayed: &Replayed, place: usize, width: usize) -> Vec<Stri
     if rows.is_empty() {
         return Vec::new();
     }
-    let [name, share, time, ms, plan, workload] = COLUMNS;
+    let [name, share, time, ms, plan, workload] = columns(replayed);
     let line = |sign: &str, name: &str, cells: [&str; 5]| {
         let [share, ratio, ms, plan, workload] = cells;
         let line = format!(
-            "{sign:<2}{name:<NAME_SHOWN$} {share:>7}  {ratio:<21}  {ms:<15}  {plan:<8}  {workload}"
+            "{sign:<2}{name:<NAME_SHOWN$} {share:>8}  {ratio:<21}  {ms:<15}  {plan:<8}  {workload}"
         );
         line.trim_end().to_owned()
     };

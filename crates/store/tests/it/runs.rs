@@ -43,6 +43,27 @@ fn a_name_is_given_once_and_last_never() {
 }
 
 #[test]
+fn a_kind_of_work_of_a_newer_version_is_named_with_the_way_out() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    store
+        .create_run("one", &plan(), RunState::Running, 5)
+        .unwrap();
+    drop(store);
+    let raw = Connection::open(lab.path().join(FILE_NAME)).unwrap();
+    let sql = "update run set plan = json_set(plan, '$.work', json('{\"kind\": \"telepathy\"}'))";
+    assert_eq!(raw.execute(sql, []).unwrap(), 1);
+    drop(raw);
+    let store = Store::open_existing(lab.path()).unwrap();
+    let problem = Problem::from(store.plan("one").unwrap_err());
+    assert!(
+        problem.error.ends_with("does not know: telepathy"),
+        "{problem}"
+    );
+    assert!(problem.hint.unwrap().starts_with("upgrade deltabench"));
+}
+
+#[test]
 fn a_plan_of_a_newer_format_is_refused() {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();

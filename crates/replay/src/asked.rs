@@ -1,0 +1,425 @@
+//! What all servers said of a workload, and the report that follows from it.
+
+use crate::asking::{AllRows, Plans, Shapes};
+use crate::consent::{Consent, Facts};
+use crate::request::Request;
+use crate::safety::Volatile;
+use crate::servers::{Member, Servers};
+use crate::shape::Shape;
+use crate::timed::TupleFacts;
+use crate::verdict::{Outcome, mean_rows, on_server, verdict};
+use crate::work::{Job, Work};
+use deltabench_model::problem::Problem;
+use deltabench_model::replayed::{
+    Covered, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedData, ReplayedFile,
+    ReplayedLoadFailure, ReplayedPlan, ReplayedServer, ReplayedStatement, ResultVerdict,
+};
+use deltabench_model::units::count;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Less than this share of the captured rows means that the data or the time have moved.
+const MOVED: f64 = 0.5;
+/// Functions that say the time; the session's time zone has no part in it.
+const CLOCKS: [&str; 10] = [
+    "now",
+    "current_date",
+    "current_timestamp",
+    "current_time",
+    "localtime",
+    "localtimestamp",
+    "clock_timestamp",
+    "statement_timestamp",
+    "transaction_timestamp",
+    "age",
+];
+
+/// What all servers said.
+pub struct Asked {
+    /// By server, statement and tuple.
+    outcomes: Vec<Vec<Vec<Outcome>>>,
+    pub shapes: Shapes,
+    /// By statement and tuple: why it was not executed.
+    objections: Vec<Vec<Option<String>>>,
+    /// Statements and tuples whose result differs between two executions on the base.
+    unrepeatable: BTreeSet<(usize, usize)>,
+    pub missing_roles: Vec<String>,
+    /// Why not all servers were asked everything.
+    pub broken: Option<Problem>,
+}
+
+impl Asked {
+    pub fn new(work: &Work<'_>, servers: usize) -> Self {
+        let each = |job: &Job<'_>| vec![Outcome::default(); job.tuples.len()];
+        let of_server: Vec<Vec<Outcome>> = work.jobs.iter().map(each).collect();
+        let objections = work.jobs.iter().map(|job| vec![None; job.tuples.len()]);
+        Self {
+            outcomes: vec![of_server; servers],
+            shapes: Shapes::new(),
+            objections: objections.collect(),
+            unrepeatable: BTreeSet::new(),
+            missing_roles: Vec::new(),
+            broken: None,
+        }
+    }
+
+    pub fn explained(&mut self, server: usize, plans: &Plans) {
+        let outcomes = self.outcomes.get_mut(server).into_iter().flatten();
+        for (outcome, answer) in outcomes.flatten().zip(plans.iter().flatten()) {
+            outcome.explained(answer);
+        }
+    }
+
+    pub fn executed(&mut self, server: usize, rows: AllRows) {
+        let outcomes = self.outcomes.get_mut(server).into_iter().flatten();
+        for (outcome, answer) in outcomes.flatten().zip(rows.into_iter().flatten()) {
+            if let Some(answer) = answer {
+                outcome.executed(answer);
+            }
+        }
+    }
+
+    /// What matters of a tuple for its times.
+    pub fn facts(&self, place: (usize, usize)) -> TupleFacts {
+        let servers = self.outcomes.len();
+        let of = |server: usize| self.outcome(server, place);
+        let worked = |outcome: &Outcome| outcome.rows.is_some() && outcome.is_answered();
+        let changed = |server: &usize| {
+            let sides = of(0).zip(of(*server));
+            let verdict = sides.map(|(base, candidate)| candidate.plan_verdict(base));
+            verdict == Some(PlanVerdict::Changed)
+        };
+        TupleFacts {
+            worked: (0..servers).all(|server| of(server).is_some_and(worked)),
+            changed: (1..servers).filter(changed).collect(),
+            parallel: self.plans(place).into_iter().any(Shape::is_parallel),
+            slowest: (0..servers).filter_map(|server| of(server)?.took).max(),
+        }
+    }
+
+    fn outcome(&self, server: usize, (job, tuple): (usize, usize)) -> Option<&Outcome> {
+        self.outcomes.get(server)?.get(job)?.get(tuple)
+    }
+
+    /// Notes why tuples are not executed.
+    pub fn object(&mut self, work: &Work<'_>, volatile: &Volatile, consent: Consent) {
+        for (number, job) in work.jobs.iter().enumerate() {
+            for (place, tuple) in job.tuples.iter().enumerate() {
+                let plans = self.plans((number, place));
+                let objection = consent.objection(job, tuple, &Facts { volatile, plans });
+                let entry = self
+                    .objections
+                    .get_mut(number)
+                    .and_then(|row| row.get_mut(place));
+                if let Some(entry) = entry {
+                    *entry = objection;
+                }
+            }
+        }
+    }
+
+    /// All plans of a tuple.
+    fn plans(&self, place: (usize, usize)) -> Vec<&Shape> {
+        let outcomes = (0..self.outcomes.len()).filter_map(|server| self.outcome(server, place));
+        let plans = outcomes.flat_map(|outcome| outcome.plans.keys());
+        plans.filter_map(|plan| self.shapes.get(plan)).collect()
+    }
+
+    /// Whether all servers have explained a tuple and nothing speaks against executing it.
+    pub fn may_execute(&self, job: usize, tuple: usize) -> bool {
+        let objection = self.objections.get(job).and_then(|row| row.get(tuple));
+        let explained = (0..self.outcomes.len()).all(|server| {
+            let outcome = self.outcome(server, (job, tuple));
+            outcome.is_some_and(|outcome| outcome.failed.is_none() && !outcome.plans.is_empty())
+        });
+        explained && objection.is_some_and(Option::is_none)
+    }
+
+    /// Whether any candidate returned something else than the base.
+    pub fn differs(&self, work: &Work<'_>, job: usize, tuple: usize) -> bool {
+        let orders = work.jobs.get(job).is_some_and(|job| job.promises.orders);
+        let rows = |server: usize| self.outcome(server, (job, tuple))?.rows.as_ref();
+        let Some(base) = rows(0) else {
+            return false;
+        };
+        let mut others = (1..self.outcomes.len()).filter_map(rows);
+        others.any(|other| base.difference(other, orders).is_some())
+    }
+
+    /// Takes in what the base returned when it was asked again.
+    pub fn again(&mut self, work: &Work<'_>, again: AllRows) {
+        for (number, answers) in again.into_iter().enumerate() {
+            let orders = work.jobs.get(number).is_some_and(|job| job.promises.orders);
+            for (place, answer) in answers.into_iter().enumerate() {
+                let mut second = Outcome::default();
+                let Some(answer) = answer else {
+                    continue;
+                };
+                second.executed(answer);
+                let first = self
+                    .outcome(0, (number, place))
+                    .and_then(|outcome| outcome.rows.as_ref());
+                let same = match (first, &second.rows) {
+                    (Some(first), Some(second)) => first.difference(second, orders).is_none(),
+                    _ => true,
+                };
+                if !same {
+                    self.unrepeatable.insert((number, place));
+                }
+            }
+        }
+    }
+
+    fn statement(&self, number: usize, job: &Job<'_>) -> ReplayedStatement {
+        let of = |server: usize| {
+            let outcomes = self
+                .outcomes
+                .get(server)
+                .and_then(|server| server.get(number));
+            outcomes.map_or(&[][..], Vec::as_slice)
+        };
+        let mut objections: Vec<String> = self
+            .objections
+            .get(number)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .cloned()
+            .collect();
+        objections.dedup();
+        let again = |tuple: usize| self.unrepeatable.contains(&(number, tuple));
+        let candidates = 1..self.outcomes.len();
+        let mut verdicts: Vec<_> = candidates
+            .map(|server| verdict(job, (of(0), of(server)), server, (&again, &objections)))
+            .collect();
+        if let Some(moved) = moved(job, mean_rows(job, of(0))) {
+            verdicts
+                .iter_mut()
+                .for_each(|verdict| note_moved(verdict, &moved));
+        }
+        ReplayedStatement {
+            id: job.statement.id.clone(),
+            name: job.statement.name.clone(),
+            text: job.statement.normalised.clone(),
+            kind: job.statement.kind.word().to_owned(),
+            calls: job.statement.calls,
+            share: job.share,
+            tuples: count(job.tuples.len()),
+            servers: (0..self.outcomes.len())
+                .map(|server| on_server(job, of(server)))
+                .collect(),
+            verdicts,
+        }
+    }
+
+    pub fn report(
+        &self,
+        request: &Request<'_>,
+        work: &Work<'_>,
+        servers: &Servers<'_>,
+    ) -> Replayed {
+        let statements = work.jobs.iter().enumerate();
+        let statements: Vec<_> = statements
+            .map(|(number, job)| self.statement(number, job))
+            .collect();
+        let plans = self.shapes.iter().map(|(id, shape)| ReplayedPlan {
+            id: id.clone(),
+            lines: shape.lines(),
+        });
+        Replayed {
+            format: REPLAYED_FORMAT.0.to_owned(),
+            version: REPLAYED_FORMAT.1,
+            name: request.name.to_owned(),
+            capture: ReplayedFile {
+                path: request.capture_path.display().to_string(),
+                sha256: request.capture_sha256.clone(),
+            },
+            data: ReplayedData {
+                path: request.dump.path().display().to_string(),
+                sha256: request.survey.sha256.clone(),
+                bytes: request.survey.bytes,
+                dumped_from: request.survey.dumped_from.clone(),
+            },
+            servers: servers.members.iter().map(server).collect(),
+            draws: request.draws,
+            executed: request.consent.reads,
+            covered: self.covered(work, count(request.capture.statements.len())),
+            load_failures: load_failures(servers),
+            statements,
+            plans: plans.collect(),
+            left_out: work.left_out.clone(),
+            notes: self.notes(request, servers),
+            times: None,
+        }
+    }
+
+    /// What any server answered: the rest is not compared with anything.
+    fn covered(&self, work: &Work<'_>, of: u64) -> Covered {
+        let mut covered = Covered {
+            statements: 0,
+            of,
+            tuples: 0,
+            share: work.share.map(|_| 0.0),
+            weighted_by: work.weighted_by,
+        };
+        for (number, job) in work.jobs.iter().enumerate() {
+            let answered = |place: usize| {
+                let mut servers = 0..self.outcomes.len();
+                servers.any(|server| {
+                    let outcome = self.outcome(server, (number, place));
+                    outcome.is_some_and(Outcome::is_answered)
+                })
+            };
+            let tuples = job.tuples.iter().enumerate();
+            let weights: Vec<f64> = tuples
+                .filter(|(place, _)| answered(*place))
+                .map(|(_, tuple)| tuple.weight)
+                .collect();
+            covered.statements += u64::from(!weights.is_empty());
+            covered.tuples += count(weights.len());
+            if let (Some(sum), Some(share)) = (&mut covered.share, job.share) {
+                *sum += share * weights.iter().sum::<f64>();
+            }
+        }
+        covered
+    }
+
+    fn notes(&self, request: &Request<'_>, servers: &Servers<'_>) -> Vec<String> {
+        let mut notes: Vec<String> = servers.members.iter().flat_map(unanalysed).collect();
+        if !self.missing_roles.is_empty() {
+            notes.push(format!(
+                "role-missing: the dump has no {}; their statements are replayed by a role that may read and \
+                 change all tables, without row security",
+                self.missing_roles.join(", ")
+            ));
+        }
+        notes.extend(locale(request.survey.locale.as_deref()));
+        let skipped = &request.survey.skipped;
+        if skipped
+            .iter()
+            .any(|(why, _)| *why == crate::dump::Skipped::OtherServers)
+        {
+            notes.push(
+                "user mappings and subscriptions of the dump are left out, so foreign tables cannot be read"
+                    .to_owned(),
+            );
+        }
+        let reaching = request.survey.reaching_out();
+        if !reaching.is_empty() {
+            notes.push(format!(
+                "network: the dump has {}: its functions, indexes and materialized views may have reached \
+                 other machines while it was loaded and statements were explained; deltabench does not \
+                 stop them",
+                reaching.join(", ")
+            ));
+        }
+        notes
+    }
+}
+
+/// Tables without statistics: their plans are guesses of the server.
+fn unanalysed(member: &Member<'_>) -> Option<String> {
+    let tables: Vec<&str> = member
+        .without_statistics
+        .iter()
+        .map(String::as_str)
+        .collect();
+    let server = &member.wish.installation.resolved;
+    let first = tables.first()?;
+    let more = match tables.len() {
+        1 => String::new(),
+        many => format!(", and {} more", many - 1),
+    };
+    Some(format!(
+        "not-analysed: {server} has no statistics of {first}{more}: plans that read it are not those of \
+         production"
+    ))
+}
+
+/// What the locale of the databases may change.
+fn locale(dumped: Option<&str>) -> Option<String> {
+    let of_production = match dumped {
+        Some("C" | "POSIX" | "C.UTF-8") => return None,
+        Some(locale) => format!("the dumped one has {locale}"),
+        None => "the dump does not say that of production".to_owned(),
+    };
+    Some(format!(
+        "locale: the databases here have the locale C, {of_production}: the order of text, and whether an \
+         index can answer LIKE, may differ from production; all servers are alike"
+    ))
+}
+
+/// Too few rows to compare are no agreement.
+fn note_moved(verdict: &mut ReplayVerdict, moved: &str) {
+    if verdict.results == ResultVerdict::NotExecuted {
+        return;
+    }
+    if verdict.results == ResultVerdict::Same {
+        verdict.results = ResultVerdict::Moved;
+    }
+    verdict.causes.push(moved.to_owned());
+}
+
+/// How far the data are from those of the capture, in words.
+fn moved(job: &Job<'_>, found: Option<f64>) -> Option<String> {
+    let (captured, found) = (job.statement.rows?, found?);
+    if captured < 1.0 || found >= captured * MOVED {
+        return None;
+    }
+    let clock = job
+        .statement
+        .volatile
+        .iter()
+        .any(|name| CLOCKS.contains(&name.as_str()));
+    let (finding, why) = match clock {
+        true => ("clock-moved", "it asks for the time, and the dump is older"),
+        false => (
+            "data-moved",
+            "the dump has other rows than the captured server had",
+        ),
+    };
+    Some(format!(
+        "{finding}: {found:.1} rows for each call, {captured:.1} in the capture: {why}"
+    ))
+}
+
+fn server(member: &crate::servers::Member<'_>) -> ReplayedServer {
+    let installation = &member.wish.installation;
+    ReplayedServer {
+        name: installation.resolved.clone(),
+        server_version: installation.version.clone(),
+        binary_sha256: installation.binary_sha256.clone(),
+        settings: member.wish.named_settings.clone(),
+        data_bytes: member.data_bytes,
+    }
+}
+
+/// What servers refused of the dump, each once.
+fn load_failures(servers: &Servers<'_>) -> Vec<ReplayedLoadFailure> {
+    let mut found: BTreeMap<(u64, String), ReplayedLoadFailure> = BTreeMap::new();
+    for (place, member) in servers.members.iter().enumerate() {
+        for failure in member.failures() {
+            let entry = found.entry((failure.line, failure.sqlstate.clone()));
+            let entry = entry.or_insert_with(|| ReplayedLoadFailure {
+                servers: Vec::new(),
+                line: failure.line,
+                what: failure.what.clone(),
+                sqlstate: failure.sqlstate.clone(),
+                message: failure.message.clone(),
+            });
+            entry.servers.push(place);
+        }
+    }
+    found.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_locale_that_is_unknown_or_another_is_told() {
+        assert_eq!(locale(Some("C")), None);
+        assert!(locale(Some("de_DE.UTF-8")).unwrap().contains("de_DE.UTF-8"));
+        assert!(locale(None).unwrap().contains("does not say"));
+    }
+}

@@ -1,0 +1,198 @@
+//! How a server of a replay is reached: who logs in, and what a session is that replays.
+
+use crate::said::{self, Known};
+use crate::session::{ErrorClass, connect, query, refused};
+use deltabench_capture::Statement;
+use deltabench_driver::{Client, WireError};
+use deltabench_model::endpoint::{Endpoint, Login};
+use deltabench_model::problem::Problem;
+use deltabench_server::SUPERUSER;
+use std::collections::BTreeSet;
+
+/// Settings of every session that replays, whether its answers or its times are wanted: nothing changes,
+/// nothing waits for ever, and values are printed in one way. What values mean stays as it is configured: the
+/// order of day and month, the time zone. So does what printing a float costs, which depends on the version.
+const SESSION: [&str; 7] = [
+    "SET default_transaction_read_only = on",
+    "SET lock_timeout = '5s'",
+    "SET idle_in_transaction_session_timeout = '60s'",
+    "SET datestyle = 'ISO'",
+    "SET intervalstyle = 'postgres'",
+    "SET bytea_output = 'hex'",
+    "SET client_encoding = 'UTF8'",
+];
+/// Besides, where rows are compared and no time is taken: floats have 15 digits, because the last ones depend
+/// on the order of a sum, and on the version before 12.
+pub const COMPARABLE: &str = "SET extra_float_digits = 0";
+
+/// The database that gets the dump.
+pub const DATABASE: &str = "deltabench_replay";
+/// The role that replays where the captured one is unknown: no superuser.
+pub const ROLE: &str = "deltabench_replayer";
+/// Settings of our own sessions, over those that the dump gives to its database: no limit, and writes.
+const OURS: [(&str, &str); 5] = [
+    ("statement_timeout", "0"),
+    ("lock_timeout", "0"),
+    ("idle_in_transaction_session_timeout", "0"),
+    ("default_transaction_read_only", "off"),
+    ("default_transaction_isolation", "read committed"),
+];
+/// After loading, too: event triggers of the dump do not fire for us.
+const NO_TRIGGERS: (&str, &str) = ("session_replication_role", "replica");
+
+/// The statements that begin a session, with this limit for each statement.
+pub fn session(timeout_seconds: u32) -> Vec<String> {
+    let limit = format!("SET statement_timeout = '{timeout_seconds}s'");
+    let all = SESSION.map(str::to_owned).into_iter();
+    all.chain([limit]).collect()
+}
+
+/// Who replays a statement, with which path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Who {
+    pub role: String,
+    pub search_path: Option<String>,
+}
+
+impl Who {
+    /// As captured; another role where its own may not log in everywhere, as `roles` may.
+    pub fn of(statement: &Statement, roles: &BTreeSet<String>) -> Self {
+        let captured = statement.role.as_ref().filter(|role| roles.contains(*role));
+        Self {
+            role: captured.map_or(ROLE, String::as_str).to_owned(),
+            search_path: statement.search_path.clone(),
+        }
+    }
+
+    /// The statement that sets the path.
+    pub fn set_path(&self) -> Option<String> {
+        let path = self.search_path.as_ref();
+        path.map(|path| format!("SET search_path = {path}"))
+    }
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone)]
+pub struct Reach {
+    /// As reports call it.
+    pub name: String,
+    pub endpoint: Endpoint,
+}
+
+impl Reach {
+    /// How this role logs in.
+    pub fn login(&self, who: &Who) -> Login {
+        login(&who.role)
+    }
+
+    /// A connection for statements of deltabench itself.
+    ///
+    /// Errors: the server cannot be reached.
+    pub fn own(&self) -> Result<Client, Problem> {
+        connect(&self.endpoint, &after_loading()).map_err(|problem| self.named(problem))
+    }
+
+    /// Has new statistics drawn. What is refused was refused after loading, too, and is told.
+    ///
+    /// Errors: what the server answers.
+    pub fn analyze(&self) -> Result<(), Problem> {
+        let drawn = analyze(&mut self.own()?, "ANALYZE");
+        drawn.map(drop).map_err(|problem| self.named(problem))
+    }
+
+    /// Ends what the server does for us: a long statement does not hear of an interruption.
+    pub fn end_sessions(&self) {
+        let others = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
+                      WHERE pid <> pg_catalog.pg_backend_pid()";
+        // Best effort: without it the statement ends at its time-out.
+        let _ = self.own().and_then(|mut client| query(&mut client, others));
+    }
+
+    /// A problem with this server.
+    pub fn named(&self, problem: Problem) -> Problem {
+        let detail = problem.detail.clone().unwrap_or_default();
+        let detail = format!("{}: {detail}", self.name);
+        problem.detail(detail.trim_end_matches([' ', ':']))
+    }
+}
+
+/// How a role logs in to replay.
+fn login(role: &str) -> Login {
+    Login {
+        user: role.to_owned(),
+        // The limit of the replay comes after the log-in.
+        options: vec![("statement_timeout".to_owned(), "0".to_owned())],
+        ..superuser(DATABASE)
+    }
+}
+
+pub fn superuser(database: &str) -> Login {
+    Login {
+        user: SUPERUSER.to_owned(),
+        database: database.to_owned(),
+        password: None,
+        options: OURS
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        confirm_path: false,
+    }
+}
+
+/// How we log in to a server that has the tables.
+fn after_loading() -> Login {
+    let mut login = superuser(DATABASE);
+    let (name, value) = NO_TRIGGERS;
+    login.options.push((name.to_owned(), value.to_owned()));
+    login
+}
+
+/// Has statistics of every table drawn, one by one: a table with a partition on another server has none.
+///
+/// Shape:  what the server refused, with the reason.
+/// Errors: a lost connection.
+pub fn analyze(client: &mut Client, command: &str) -> Result<BTreeSet<String>, Problem> {
+    let mut refused_by_server = BTreeSet::new();
+    for row in query(client, TABLES)? {
+        let Ok([Some(name), Some(kind)]) = <[Option<String>; 2]>::try_from(row) else {
+            continue;
+        };
+        // A partitioned table has no pages of its own.
+        let command = if kind == "p" { "ANALYZE" } else { command };
+        match client.execute(&format!("{command} {name}")) {
+            Ok(()) => {}
+            Err(WireError::Server(error)) if ErrorClass::of(&error) != ErrorClass::Useless => {
+                let said = said::message(&error, &Known::default());
+                refused_by_server.insert(format!("{name}: {} {said}", error.sqlstate));
+            }
+            Err(error) => return Err(refused(&error)),
+        }
+    }
+    Ok(refused_by_server)
+}
+
+/// Tables that have statistics.
+const TABLES: &str = "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), c.relkind::text
+  FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  WHERE c.relkind IN ('r', 'm', 'p') AND c.relpersistence <> 't'
+    AND (c.relkind <> 'm' OR c.relispopulated)
+  ORDER BY c.oid";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_names_its_server() {
+        let reach = Reach {
+            name: "postgres:18.6".to_owned(),
+            endpoint: Endpoint::Unix {
+                directory: "/tmp".into(),
+                port: 1,
+            },
+        };
+        let named = reach.named(Problem::new("x").detail("line 3"));
+        assert_eq!(named.detail.unwrap(), "postgres:18.6: line 3");
+        let bare = reach.named(Problem::new("x"));
+        assert_eq!(bare.detail.unwrap(), "postgres:18.6");
+    }
+}
