@@ -1,5 +1,6 @@
 //! `deltabench replay`: what other servers do with the user's own statements.
 
+mod as_is;
 mod outlook;
 pub mod timed;
 
@@ -24,7 +25,9 @@ use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{REPLAYED_FORMAT, ReplayTimes, Replayed, TimeVerdict};
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::to_u64;
-use deltabench_replay::{Answer, Consent, DumpFile, End, Request, Stopped, Wish, survey};
+use deltabench_replay::{
+    Answer, Consent, Data, DumpFile, End, Request, Stopped, Survey, Wish, survey,
+};
 use deltabench_report::{replayed_json, replayed_page, replayed_text};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,13 +53,18 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         false => Some(Timing::of(arguments).map_err(Failure::Refused)?),
     };
     let capture = Capture::open(&arguments.capture).map_err(Failure::Refused)?;
-    let dump = DumpFile::find(&arguments.data).map_err(Failure::Refused)?;
-    let survey = survey(&dump).map_err(|error| Failure::Refused(error.problem(dump.path())))?;
+    let dump = arguments.data.as_deref().map(read_dump).transpose()?;
     if arguments.dry_run {
-        print_stdout(&outlook::outlook(arguments, &capture, &survey))?;
+        let survey = dump.as_ref().map(|(_, survey)| survey);
+        print_stdout(&outlook::outlook(arguments, &specs, &capture, survey))?;
         return Ok(0);
     }
-    let servers = wishes(arguments, &specs, config).map_err(Failure::Refused)?;
+    let data = data(dump.as_ref());
+    let servers = match data {
+        Data::Dump { .. } => wishes(arguments, &specs, config),
+        Data::AsIs => as_is::wishes(&specs),
+    };
+    let servers = servers.map_err(Failure::Refused)?;
     let host = swept_host(&of_machine(arguments), config)?;
     let interrupted = interrupt::flag()?;
     let name = format!("{PREFIX}{}", run_name(now().0, seed_from_clock()));
@@ -68,8 +76,7 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         capture: &capture,
         capture_path: &arguments.capture,
         capture_sha256: sha256(&arguments.capture).map_err(Failure::Refused)?,
-        dump: &dump,
-        survey: &survey,
+        data,
         draws: arguments.draws,
         consent: consent(arguments),
         timed: timing.is_some(),
@@ -80,12 +87,15 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         user: &host.user,
         interrupted: &interrupted,
     };
-    say(&format!(
-        "{name}: servers run as {} and need about {} MB in {}",
-        host.user.name,
-        request.disk_bytes() >> 20,
-        host.workspaces.display()
-    ));
+    say(&match data {
+        Data::Dump { .. } => format!(
+            "{name}: servers run as {} and need about {} MB in {}",
+            host.user.name,
+            request.disk_bytes() >> 20,
+            host.workspaces.display()
+        ),
+        Data::AsIs => format!("{name}: on servers as they are, in transactions that only read"),
+    });
     let Some(found) = answer(deltabench_replay::replay(&request, &mut say))? else {
         return Ok(interrupt::STATUS);
     };
@@ -115,6 +125,18 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
             timed::measure(replayed, kept, (&request, timing), place)
         }
     }
+}
+
+/// A dump with what is in it, which is read once before anything starts.
+fn read_dump(path: &Path) -> Result<(DumpFile, Survey), Failure> {
+    let dump = DumpFile::find(path).map_err(Failure::Refused)?;
+    let survey = survey(&dump).map_err(|error| Failure::Refused(error.problem(dump.path())))?;
+    Ok((dump, survey))
+}
+
+/// Where the tables are from.
+fn data(dump: Option<&(DumpFile, Survey)>) -> Data<'_> {
+    dump.map_or(Data::AsIs, |(file, survey)| Data::Dump { file, survey })
 }
 
 /// How servers run here.
@@ -303,11 +325,7 @@ fn check(arguments: &ReplayArguments) -> Result<Vec<TargetSpec>, Problem> {
     settings(&arguments.candidate_settings)?;
     let targets = std::iter::once(&arguments.base).chain(&arguments.candidates);
     let specs: Vec<TargetSpec> = targets.map(|text| text.parse()).collect::<Result<_, _>>()?;
-    if specs.iter().any(|spec| matches!(spec, TargetSpec::Dsn(_))) {
-        return Err(Problem::new("replay cannot use a server that already runs")
-            .detail("it loads the dump into servers of its own, and sends statements only to these")
-            .hint("name versions or trees: postgres:18, installed:18, path:DIR"));
-    }
+    as_is::check(arguments, &specs)?;
     let files = [&arguments.json, &arguments.html].into_iter().flatten();
     for path in files.filter(|path| !is_stdout(path)) {
         check_writable(path)?;
@@ -373,6 +391,7 @@ fn wishes(
             installation: installation.clone(),
             settings: of_all.iter().cloned().chain(fitted.settings).collect(),
             named_settings: named.collect(),
+            theirs: None,
         })
     };
     let found = resolve_servers(specs, config)?;

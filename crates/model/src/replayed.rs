@@ -16,12 +16,16 @@ pub struct Replayed {
     pub name: String,
     /// Where the statements are from.
     pub capture: ReplayedFile,
-    /// Where the tables are from.
-    pub data: ReplayedData,
+    /// Where the tables are from; absent if the servers had them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<ReplayedData>,
     /// The base first, then the candidates.
     pub servers: Vec<ReplayedServer>,
-    /// How often `ANALYZE` drew new statistics on each server.
+    /// How many statistics each server drew by `ANALYZE`; 1 with those that were there.
     pub draws: u32,
+    /// How candidates that were used as they are differ from the base, in words: tables, sizes, settings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<String>,
     /// Whether reads were executed, and not only explained.
     pub executed: bool,
     pub covered: Covered,
@@ -69,12 +73,14 @@ pub struct ReplayedServer {
     pub name: String,
     /// As the server says it.
     pub server_version: String,
-    /// SHA-256 of its executable.
-    pub binary_sha256: String,
+    /// SHA-256 of its executable; absent for a server that already ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binary_sha256: Option<String>,
     /// Settings that the user asked for.
     pub settings: Vec<(String, String)>,
-    /// Bytes of its data directory after loading.
-    pub data_bytes: u64,
+    /// Bytes of its data directory after loading, or of the database if it already ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_bytes: Option<u64>,
 }
 
 /// How much of the workload could be compared.

@@ -233,14 +233,15 @@ impl Asked {
                 path: request.capture_path.display().to_string(),
                 sha256: request.capture_sha256.clone(),
             },
-            data: ReplayedData {
-                path: request.dump.path().display().to_string(),
-                sha256: request.survey.sha256.clone(),
-                bytes: request.survey.bytes,
-                dumped_from: request.survey.dumped_from.clone(),
-            },
+            data: request.data.dump().map(|(file, survey)| ReplayedData {
+                path: file.path().display().to_string(),
+                sha256: survey.sha256.clone(),
+                bytes: survey.bytes,
+                dumped_from: survey.dumped_from.clone(),
+            }),
             servers: servers.members.iter().map(server).collect(),
-            draws: request.draws,
+            draws: request.draws(),
+            differences: servers.differences.clone(),
             executed: request.consent.reads,
             covered: self.covered(work, count(request.capture.statements.len())),
             load_failures: load_failures(servers),
@@ -284,6 +285,9 @@ impl Asked {
     }
 
     fn notes(&self, request: &Request<'_>, servers: &Servers<'_>) -> Vec<String> {
+        let Some((_, survey)) = request.data.dump() else {
+            return self.notes_as_is(servers);
+        };
         let mut notes: Vec<String> = servers.members.iter().flat_map(unanalysed).collect();
         if !self.missing_roles.is_empty() {
             notes.push(format!(
@@ -292,8 +296,8 @@ impl Asked {
                 self.missing_roles.join(", ")
             ));
         }
-        notes.extend(locale(request.survey.locale.as_deref()));
-        let skipped = &request.survey.skipped;
+        notes.extend(locale(survey.locale.as_deref()));
+        let skipped = &survey.skipped;
         if skipped
             .iter()
             .any(|(why, _)| *why == crate::dump::Skipped::OtherServers)
@@ -303,7 +307,7 @@ impl Asked {
                     .to_owned(),
             );
         }
-        let reaching = request.survey.reaching_out();
+        let reaching = survey.reaching_out();
         if !reaching.is_empty() {
             notes.push(format!(
                 "network: the dump has {}: its functions, indexes and materialized views may have reached \
@@ -312,6 +316,26 @@ impl Asked {
                 reaching.join(", ")
             ));
         }
+        notes
+    }
+
+    /// Of servers that somebody else runs.
+    fn notes_as_is(&self, servers: &Servers<'_>) -> Vec<String> {
+        let mut notes = servers.notes.clone();
+        let users = servers.members.iter().map(|member| member.reach.user());
+        let users: BTreeSet<&str> = users.collect();
+        if !self.missing_roles.is_empty() {
+            notes.push(format!(
+                "role-missing: statements of {} are replayed by {}, with its rights and row security",
+                self.missing_roles.join(", "),
+                users.into_iter().collect::<Vec<_>>().join(" and ")
+            ));
+        }
+        notes.push(
+            "as they are: deltabench has created and changed nothing on these servers, and drawn no \
+             statistics: plans are those of the statistics that were there"
+                .to_owned(),
+        );
         notes
     }
 }
@@ -387,7 +411,7 @@ fn server(member: &crate::servers::Member<'_>) -> ReplayedServer {
     ReplayedServer {
         name: installation.resolved.clone(),
         server_version: installation.version.clone(),
-        binary_sha256: installation.binary_sha256.clone(),
+        binary_sha256: Some(installation.binary_sha256.clone()).filter(|sha256| !sha256.is_empty()),
         settings: member.wish.named_settings.clone(),
         data_bytes: member.data_bytes,
     }

@@ -1,8 +1,8 @@
 //! What would these servers do with my statements: fail, plan, return?
 //!
-//! A [`replay`] loads a dump into servers of its own, explains every statement of a capture with all its
-//! values on each of them, executes what only reads, and says how the candidates differ from the base. No
-//! time is measured.
+//! A [`replay`] loads a dump into servers of its own, or takes servers as they are, explains every statement of
+//! a capture with all its values on each of them, executes what only reads, and says how the candidates differ
+//! from the base. No time is measured.
 //!
 //! Values are secrets: what leaves this crate has plans without constants, messages without values, and
 //! hashes of results in place of rows.
@@ -30,6 +30,7 @@ mod servers;
 mod session;
 mod shape;
 mod spelling;
+mod theirs;
 mod timed;
 mod verdict;
 mod watched;
@@ -38,7 +39,7 @@ mod work;
 pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
 pub use replay::{Answer, End, Kept, Stopped, load_again, replay};
-pub use request::{Request, Wish};
+pub use request::{Data, Request, Wish};
 pub use session::{ErrorClass, gone};
 pub use timed::{Start, TimedJob, TimedServers};
 pub use watched::watched;

@@ -77,35 +77,98 @@ pub struct Reach {
     /// As reports call it.
     pub name: String,
     pub endpoint: Endpoint,
+    /// The only login of a server that somebody else runs; absent on a server of our own.
+    theirs: Option<Login>,
 }
 
+/// Settings of deltabench's own sessions on a server of somebody else.
+const CAREFUL: [(&str, &str); 3] = [
+    ("default_transaction_read_only", "on"),
+    ("statement_timeout", "60s"),
+    ("lock_timeout", "5s"),
+];
+
 impl Reach {
-    /// How this role logs in.
-    pub fn login(&self, who: &Who) -> Login {
-        login(&who.role)
+    /// A server of our own.
+    pub fn ours(name: &str, endpoint: Endpoint) -> Self {
+        Self {
+            name: name.to_owned(),
+            endpoint,
+            theirs: None,
+        }
     }
 
-    /// A connection for statements of deltabench itself.
+    /// One that somebody else runs. Its sessions bear the name of the replay.
+    pub fn theirs(name: &str, (endpoint, login): (Endpoint, Login), replay: &str) -> Self {
+        let mut login = login;
+        login.options.retain(|(name, _)| name != "application_name");
+        let named = ("application_name".to_owned(), replay.to_owned());
+        login.options.push(named);
+        Self {
+            name: name.to_owned(),
+            endpoint,
+            theirs: Some(login),
+        }
+    }
+
+    /// The role that logs in to a server of somebody else.
+    pub fn user(&self) -> &str {
+        self.theirs.as_ref().map_or(SUPERUSER, |login| &login.user)
+    }
+
+    /// How statements of the user log in: with this role, or with the only one that there is.
+    pub fn login(&self, who: &Who) -> Login {
+        let Some(theirs) = &self.theirs else {
+            return login(&who.role);
+        };
+        let mut login = theirs.clone();
+        // They have the path of their role, or of the capture.
+        login.options.retain(|(name, _)| name != "search_path");
+        login.confirm_path = false;
+        login
+    }
+
+    /// A connection for statements of deltabench itself, which only reads on a server of somebody else.
     ///
     /// Errors: the server cannot be reached.
     pub fn own(&self) -> Result<Client, Problem> {
-        connect(&self.endpoint, &after_loading()).map_err(|problem| self.named(problem))
+        let login = match &self.theirs {
+            None => after_loading(),
+            Some(theirs) => {
+                let careful = CAREFUL.map(|(name, value)| (name.to_owned(), value.to_owned()));
+                let mut login = theirs.clone();
+                login.options.extend(careful);
+                login
+            }
+        };
+        connect(&self.endpoint, &login).map_err(|problem| self.named(problem))
     }
 
-    /// Has new statistics drawn. What is refused was refused after loading, too, and is told.
+    /// Has new statistics drawn on a server of our own. What is refused was refused after loading, too, and is
+    /// told.
     ///
     /// Errors: what the server answers.
     pub fn analyze(&self) -> Result<(), Problem> {
+        if self.theirs.is_some() {
+            return Ok(());
+        }
         let drawn = analyze(&mut self.own()?, "ANALYZE");
         drawn.map(drop).map_err(|problem| self.named(problem))
     }
 
-    /// Ends what the server does for us: a long statement does not hear of an interruption.
+    /// Ends what the server does for this replay: a long statement does not hear of an interruption.
     pub fn end_sessions(&self) {
-        let others = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
-                      WHERE pid <> pg_catalog.pg_backend_pid()";
+        let mut others = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
+                          WHERE pid <> pg_catalog.pg_backend_pid()"
+            .to_owned();
+        if self.theirs.is_some() {
+            others.push_str(
+                " AND usename = current_user \
+                  AND application_name = pg_catalog.current_setting('application_name')",
+            );
+        }
         // Best effort: without it the statement ends at its time-out.
-        let _ = self.own().and_then(|mut client| query(&mut client, others));
+        let _ = self.own().and_then(|mut client| query(&mut client, &others));
     }
 
     /// A problem with this server.
@@ -183,13 +246,11 @@ mod tests {
 
     #[test]
     fn a_problem_names_its_server() {
-        let reach = Reach {
-            name: "postgres:18.6".to_owned(),
-            endpoint: Endpoint::Unix {
-                directory: "/tmp".into(),
-                port: 1,
-            },
+        let socket = Endpoint::Unix {
+            directory: "/tmp".into(),
+            port: 1,
         };
+        let reach = Reach::ours("postgres:18.6", socket);
         let named = reach.named(Problem::new("x").detail("line 3"));
         assert_eq!(named.detail.unwrap(), "postgres:18.6: line 3");
         let bare = reach.named(Problem::new("x"));

@@ -2,7 +2,7 @@
 
 use crate::asked::Asked;
 use crate::asking::{Asking, Shapes};
-use crate::request::Request;
+use crate::request::{Data, Request};
 use crate::safety::Volatile;
 use crate::servers::Servers;
 use crate::timed::{TimedJob, TimedServers, jobs, statements};
@@ -32,8 +32,8 @@ pub struct Kept {
     pub jobs: Vec<TimedJob>,
 }
 
-/// Loads the dump into servers of its own, asks them, and says how the candidates differ. It keeps the servers
-/// if times are wanted and can be measured, else it takes them down. `tell` hears how it goes on.
+/// Loads the dump into servers of its own, or takes those of somebody else as they are, asks them, and says how
+/// the candidates differ. It keeps the servers if times are wanted and can be measured, else it takes them down. `tell` hears how it goes on.
 ///
 /// Must be called on a thread that outlives the servers.
 ///
@@ -245,16 +245,18 @@ fn load_and_ask(
     }
 }
 
-/// Loads the dump, and says what of it is left out.
+/// Loads the dump if there is one, and says what of it is left out.
 fn load(
     request: &Request<'_>,
     servers: &mut Servers<'_>,
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), Problem> {
-    let tables = request.survey.tables;
-    let path = request.dump.path().display();
+    let Some((dump, survey)) = request.data.dump() else {
+        return Ok(());
+    };
+    let (path, tables) = (dump.path().display(), survey.tables);
     tell(&format!("loading {path} with {tables} tables of rows"));
-    servers.load(request)?;
+    servers.load(request, dump)?;
     for member in &servers.members {
         let left_out = &member.loaded.settings_left_out;
         if left_out.is_empty() {
@@ -277,12 +279,15 @@ fn explain(
     (asking, asked): (&[Asking<'_>], &mut Asked),
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), Problem> {
-    for draw in 0..request.draws {
-        tell(&format!(
-            "statistics {} of {}: every statement is explained",
-            draw + 1,
-            request.draws
-        ));
+    for draw in 0..request.draws() {
+        tell(&match request.data {
+            Data::Dump { .. } => format!(
+                "statistics {} of {}: every statement is explained",
+                draw + 1,
+                request.draws
+            ),
+            Data::AsIs => "every statement is explained".to_owned(),
+        });
         // The first statistics came with the load.
         let explained = side_by_side(request, asking, |asking| {
             if draw > 0 {

@@ -3,6 +3,7 @@
 use crate::consent::Consent;
 use crate::dump::{DumpFile, Survey};
 use deltabench_capture::Capture;
+use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::installation::Installation;
 use deltabench_server::ServerUser;
 use std::path::Path;
@@ -16,6 +17,30 @@ pub struct Wish {
     pub settings: Vec<(String, String)>,
     /// The settings that reports name: those that were asked for one by one.
     pub named_settings: Vec<(String, String)>,
+    /// Where a server listens that somebody else runs, and how to log in; absent: it is started here.
+    pub theirs: Option<(Endpoint, Login)>,
+}
+
+/// Where the tables are from.
+#[derive(Debug, Clone, Copy)]
+pub enum Data<'a> {
+    /// Servers of our own load it.
+    Dump {
+        file: &'a DumpFile,
+        survey: &'a Survey,
+    },
+    /// Servers of somebody else have them.
+    AsIs,
+}
+
+impl<'a> Data<'a> {
+    /// The dump that is loaded.
+    pub fn dump(self) -> Option<(&'a DumpFile, &'a Survey)> {
+        match self {
+            Self::Dump { file, survey } => Some((file, survey)),
+            Self::AsIs => None,
+        }
+    }
 }
 
 /// What a replay does.
@@ -29,9 +54,8 @@ pub struct Request<'a> {
     pub capture_path: &'a Path,
     /// Of the capture's file; absent for a directory.
     pub capture_sha256: Option<String>,
-    pub dump: &'a DumpFile,
-    pub survey: &'a Survey,
-    /// How often each server draws statistics.
+    pub data: Data<'a>,
+    /// How often each server draws statistics; servers of somebody else draw none.
     pub draws: u32,
     pub consent: Consent,
     /// Whether times are measured: with a copy of the base.
@@ -55,9 +79,20 @@ const GROWTH: u64 = 3;
 const EMPTY_BYTES: u64 = 200 << 20;
 
 impl Request<'_> {
+    /// How often statistics are drawn, with those that are there.
+    pub fn draws(&self) -> u32 {
+        match self.data {
+            Data::Dump { .. } => self.draws,
+            Data::AsIs => 1,
+        }
+    }
+
     /// Disk that all servers need together, bytes: an estimate.
     pub fn disk_bytes(&self) -> u64 {
-        let each = self.survey.data_bytes.saturating_mul(GROWTH) + EMPTY_BYTES;
+        let Some((_, survey)) = self.data.dump() else {
+            return 0;
+        };
+        let each = survey.data_bytes.saturating_mul(GROWTH) + EMPTY_BYTES;
         let servers = self.servers.len() + usize::from(self.timed);
         each.saturating_mul(deltabench_model::units::count(servers))
     }

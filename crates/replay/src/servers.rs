@@ -1,10 +1,11 @@
 //! The servers of a replay: clusters of our own, each with the dump in one database.
 
-use crate::dump::{LoadFailure, Loaded, Loading, load};
+use crate::dump::{DumpFile, LoadFailure, Loaded, Loading, load};
 use crate::reach::{DATABASE, ROLE, Reach, analyze, superuser};
-use crate::request::{Request, Wish};
+use crate::request::{Data, Request, Wish};
 use crate::session::{connect, query, quoted, run};
 use crate::shape::Roots;
+use crate::theirs::Theirs;
 use crate::watched::watched;
 use deltabench_driver::Client;
 use deltabench_model::problem::Problem;
@@ -12,6 +13,7 @@ use deltabench_server::{
     Cluster, ClusterSpec, SUPERUSER, Slot, Workspace, check_room, settings_under,
 };
 use std::collections::BTreeSet;
+use std::sync::atomic::AtomicBool;
 
 /// The usual superuser of production. It owns views, whose tables it may read there: here it may read all
 /// tables, without being a superuser.
@@ -54,13 +56,14 @@ const OURS: [(&str, &str); 20] = [
 /// A server that has the dump.
 pub struct Member<'a> {
     pub wish: &'a Wish,
-    cluster: Cluster,
+    /// Absent for a server of somebody else.
+    cluster: Option<Cluster>,
     pub reach: Reach,
     pub loaded: Loaded,
     /// Tables that it cannot analyse, with the reason.
     pub without_statistics: BTreeSet<String>,
-    /// Bytes of the data directory after loading.
-    pub data_bytes: u64,
+    /// Bytes of the data directory after loading, or of the database of somebody else if the role may ask.
+    pub data_bytes: Option<u64>,
 }
 
 /// What came of loading, and the tables that cannot be analysed.
@@ -70,14 +73,32 @@ type Filled = (Loaded, BTreeSet<String>);
 pub struct Servers<'a> {
     // Clusters stop before their directory goes.
     pub members: Vec<Member<'a>>,
-    workspace: Workspace,
+    /// Absent without a server of our own.
+    workspace: Option<Workspace>,
+    /// How the data sets of servers of somebody else differ.
+    pub differences: Vec<String>,
+    /// What a reader should know of such servers.
+    pub notes: Vec<String>,
 }
 
 impl<'a> Servers<'a> {
-    /// A directory for the servers, of which none has started.
+    /// A directory for servers of our own, of which none has started.
     ///
     /// Errors: too little disk or memory, a directory that cannot be made.
     pub fn prepare(request: &Request<'_>) -> Result<Self, Problem> {
+        let workspace = match request.data {
+            Data::Dump { .. } => Some(Self::workspace(request)?),
+            Data::AsIs => None,
+        };
+        Ok(Self {
+            members: Vec::new(),
+            workspace,
+            differences: Vec::new(),
+            notes: Vec::new(),
+        })
+    }
+
+    fn workspace(request: &Request<'_>) -> Result<Workspace, Problem> {
         let servers = u64::try_from(request.servers.len()).unwrap_or(u64::MAX);
         let memory = servers.saturating_mul((SHARED_BUFFERS_MB + LOADING_MB) << 20);
         check_room(request.workspaces, request.disk_bytes(), memory).map_err(|problem| {
@@ -85,24 +106,26 @@ impl<'a> Servers<'a> {
                 "keep the servers on another disk with --cluster-dir DIR, or name fewer candidates",
             )
         })?;
-        let workspace = Workspace::create(request.workspaces, request.name, request.user)?;
-        Ok(Self {
-            members: Vec::new(),
-            workspace,
-        })
+        Workspace::create(request.workspaces, request.name, request.user)
     }
 
-    /// Starts an empty server for each target, which has all extensions of the dump.
+    /// Starts an empty server for each target, which has all extensions of the dump; or looks at those of
+    /// somebody else.
     ///
     /// Must be called on a thread that outlives the servers.
     ///
-    /// Errors: an extension that a server lacks, a setting that it does not take.
+    /// Errors: an extension that a server lacks, a setting that it does not take; a role that may do too much,
+    /// a database that is another one.
     pub fn start(&mut self, request: &'a Request<'_>) -> Result<(), Problem> {
+        let (Some(workspace), Some((_, survey))) = (&self.workspace, request.data.dump()) else {
+            return self.look(request);
+        };
+        let mut members = Vec::new();
         for (place, wish) in request.servers.iter().enumerate() {
-            let member = self.start_one(request, place, wish)?;
-            self.members.push(member);
+            members.push(start_one((request, workspace), place, wish)?);
         }
-        self.check_extensions(request)?;
+        self.members = members;
+        self.check_extensions(&survey.extensions)?;
         for member in &self.members {
             let mut client = connect(&member.reach.endpoint, &superuser("postgres"))?;
             run(
@@ -113,42 +136,35 @@ impl<'a> Servers<'a> {
         Ok(())
     }
 
-    fn start_one(
-        &self,
-        request: &Request<'_>,
-        place: usize,
-        wish: &'a Wish,
-    ) -> Result<Member<'a>, Problem> {
-        let spec = ClusterSpec {
-            installation: &wish.installation,
-            checksums: request.checksums,
-            // Not in the cluster's: clusters of one installation are exchanged between blocks.
-            settings: &[],
-        };
-        let name = format!("c{place}");
-        let mut cluster =
-            Cluster::create(&self.workspace, &name, &spec, request.cache, request.user)?;
-        let port = FIRST_PORT.saturating_add(u16::try_from(place).unwrap_or(u16::MAX));
-        let slot = Slot {
-            port,
-            ..Slot::default()
-        };
-        let endpoint = cluster.start(&slot, &settings(wish))?.endpoint.clone();
-        Ok(Member {
-            wish,
-            cluster,
-            reach: Reach {
-                name: wish.installation.resolved.clone(),
-                endpoint,
-            },
-            loaded: Loaded::default(),
-            without_statistics: BTreeSet::new(),
-            data_bytes: 0,
-        })
+    /// Looks at servers of somebody else, and compares their data sets before anything is sent.
+    fn look(&mut self, request: &'a Request<'_>) -> Result<(), Problem> {
+        let mut all: Vec<Theirs> = Vec::new();
+        for wish in &request.servers {
+            let name = &wish.installation.resolved;
+            let theirs = wish.theirs.clone();
+            let theirs = theirs.ok_or_else(|| Problem::new("a server has no tables").detail(name))?;
+            let reach = Reach::theirs(name, theirs, request.name);
+            let found = Theirs::of(&reach)?;
+            self.notes.extend(found.notes(name));
+            if let Some(base) = all.first() {
+                self.differences.extend(base.differences(&found, name)?);
+            }
+            self.members.push(Member {
+                wish,
+                cluster: None,
+                reach,
+                loaded: Loaded::default(),
+                without_statistics: BTreeSet::new(),
+                data_bytes: found.bytes,
+            });
+            all.push(found);
+        }
+        self.notes.dedup();
+        Ok(())
     }
 
     /// Refuses a dump whose extensions a server lacks, with all of them.
-    fn check_extensions(&self, request: &Request<'_>) -> Result<(), Problem> {
+    fn check_extensions(&self, wanted: &BTreeSet<String>) -> Result<(), Problem> {
         let mut lacking = Vec::new();
         for member in &self.members {
             let mut client = connect(&member.reach.endpoint, &superuser("postgres"))?;
@@ -157,12 +173,7 @@ impl<'a> Servers<'a> {
                 "SELECT name FROM pg_catalog.pg_available_extensions",
             )?;
             let there: BTreeSet<String> = rows.into_iter().flatten().flatten().collect();
-            let missing: Vec<&str> = request
-                .survey
-                .extensions
-                .difference(&there)
-                .map(String::as_str)
-                .collect();
+            let missing: Vec<&str> = wanted.difference(&there).map(String::as_str).collect();
             if !missing.is_empty() {
                 let name = &member.wish.installation.resolved;
                 lacking.push(format!("{name} has no {}", missing.join(", ")));
@@ -182,20 +193,20 @@ impl<'a> Servers<'a> {
     /// Loads the dump into all servers at the same time.
     ///
     /// Errors: those of [`load`]; rows that the base did not take.
-    pub fn load(&mut self, request: &Request<'_>) -> Result<(), Problem> {
+    pub fn load(&mut self, request: &Request<'_>, dump: &DumpFile) -> Result<(), Problem> {
         let all = self.members.iter().map(|member| member.reach.clone());
         let all: Vec<Reach> = all.collect();
         let members = &mut self.members;
         // A long statement ends with its server.
         let end = || {
-            for member in members.iter_mut() {
-                member.cluster.abandon();
+            for cluster in members.iter_mut().filter_map(|member| member.cluster.as_mut()) {
+                cluster.abandon();
             }
         };
-        let results = watched(&all, request.interrupted, |reach| fill(request, reach), end);
+        let results = watched(&all, request.interrupted, |reach| fill(dump, reach, request.interrupted), end);
         for (member, result) in self.members.iter_mut().zip(results) {
             (member.loaded, member.without_statistics) = result?;
-            member.data_bytes = member.cluster.bytes_on_disk();
+            member.data_bytes = member.cluster.as_ref().map(Cluster::bytes_on_disk);
         }
         let base = self.members.first().map(|member| &member.loaded);
         let lost = base.and_then(|loaded| loaded.failures.iter().find(|failure| failure.of_data));
@@ -207,13 +218,18 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// Makes the roles that replay, and lets them log in.
+    /// Makes the roles that replay on servers of our own, and lets them log in.
     ///
-    /// Shape:  the roles of `wanted` that are on all servers.
+    /// Shape:  the roles of `wanted` that are on all servers and log in there.
     /// Errors: a server that refuses.
     pub fn prepare_roles(&self, wanted: &BTreeSet<String>) -> Result<BTreeSet<String>, Problem> {
         let mut everywhere = wanted.clone();
         everywhere.remove(SUPERUSER);
+        if self.workspace.is_none() {
+            // Each has one login, and nothing is made there.
+            everywhere.retain(|role| self.members.iter().all(|member| member.reach.user() == role));
+            return Ok(everywhere);
+        }
         for member in &self.members {
             let mut client = member.reach.own()?;
             let rows = query(&mut client, "SELECT rolname FROM pg_catalog.pg_roles")?;
@@ -241,8 +257,8 @@ impl<'a> Servers<'a> {
         Ok(everywhere)
     }
 
-    /// The servers and the directory that they live in: drop the servers first.
-    pub fn into_parts(self) -> (Vec<Member<'a>>, Workspace) {
+    /// The servers and the directory that those of our own live in: drop the servers first.
+    pub fn into_parts(self) -> (Vec<Member<'a>>, Option<Workspace>) {
         (self.members, self.workspace)
     }
 
@@ -253,18 +269,19 @@ impl<'a> Servers<'a> {
         let Self {
             mut members,
             workspace,
+            ..
         } = self;
-        for member in &mut members {
-            member.cluster.abandon();
+        for cluster in members.iter_mut().filter_map(|member| member.cluster.as_mut()) {
+            cluster.abandon();
         }
         drop(members);
-        workspace.remove()
+        workspace.map_or(Ok(()), Workspace::remove)
     }
 }
 
 impl Member<'_> {
-    /// Its data directory with its server.
-    pub fn into_cluster(self) -> Cluster {
+    /// Its data directory with its server, if it is our own.
+    pub fn into_cluster(self) -> Option<Cluster> {
         self.cluster
     }
 
@@ -292,6 +309,37 @@ impl Member<'_> {
     }
 }
 
+/// Starts an empty server.
+fn start_one<'a>(
+    (request, workspace): (&Request<'_>, &Workspace),
+    place: usize,
+    wish: &'a Wish,
+) -> Result<Member<'a>, Problem> {
+    let spec = ClusterSpec {
+        installation: &wish.installation,
+        checksums: request.checksums,
+        // Not in the cluster's: clusters of one installation are exchanged between blocks.
+        settings: &[],
+    };
+    let name = format!("c{place}");
+    let mut cluster =
+        Cluster::create(workspace, &name, &spec, request.cache, request.user)?;
+    let port = FIRST_PORT.saturating_add(u16::try_from(place).unwrap_or(u16::MAX));
+    let slot = Slot {
+        port,
+        ..Slot::default()
+    };
+    let endpoint = cluster.start(&slot, &settings(wish))?.endpoint.clone();
+    Ok(Member {
+        wish,
+        cluster: Some(cluster),
+        reach: Reach::ours(&wish.installation.resolved, endpoint),
+        loaded: Loaded::default(),
+        without_statistics: BTreeSet::new(),
+        data_bytes: None,
+    })
+}
+
 /// The first version with declarative partitioning.
 const FIRST_WITH_PARTITIONS: u32 = 100_000;
 
@@ -309,12 +357,12 @@ const PARTITIONS: &str = "WITH RECURSIVE up(oid, above) AS (
     WHERE NOT root.relispartition";
 
 /// Loads the dump into a server, and has statistics drawn.
-fn fill(request: &Request<'_>, reach: &Reach) -> Result<Filled, Problem> {
+fn fill(dump: &DumpFile, reach: &Reach, interrupted: &AtomicBool) -> Result<Filled, Problem> {
     let loading = Loading {
-        dump: request.dump,
+        dump,
         endpoint: &reach.endpoint,
         login: &superuser(DATABASE),
-        interrupted: request.interrupted,
+        interrupted,
     };
     let named = |problem| reach.named(problem);
     let loaded = load(&loading).map_err(named)?;
@@ -401,6 +449,7 @@ mod tests {
                 ("timezone".to_owned(), "Europe/Berlin".to_owned()),
             ],
             named_settings: Vec::new(),
+            theirs: None,
         };
         let settings = settings(&wish);
         let last = |name: &str| {

@@ -1,7 +1,7 @@
 //! The servers of a replay from block to block: restarted, analysed, connected to; and what is sent to them.
 //!
 //! Order of servers: base, placebo, candidates. The placebo is a copy of the base's data directory, page by
-//! page.
+//! page. Of servers that somebody else runs it is the base itself, and nothing of them restarts or is analysed.
 
 mod found;
 
@@ -9,7 +9,7 @@ pub use found::{TupleFacts, statements};
 
 use crate::reach::{Reach, Who, session};
 use crate::request::{Request, Wish};
-use crate::servers::{Servers, settings};
+use crate::servers::{Member, Servers, settings};
 use crate::watched::watched;
 use crate::work::{Job, Work};
 use deltabench_capture::Protocol;
@@ -39,15 +39,27 @@ pub struct Start {
     pub own_executable: bool,
 }
 
-/// Servers with the tables, which restart in each block. Dropping them stops them and removes their data.
+/// Servers with the tables. Dropping them stops those of our own and removes their data.
 pub struct TimedServers {
+    home: Home,
+    timeout_seconds: u32,
+}
+
+/// Whose servers they are.
+enum Home {
+    Ours(Ours),
+    /// In the order of the plan.
+    Theirs(Vec<Reach>),
+}
+
+/// Servers of our own, which restart in each block.
+struct Ours {
     // Clusters stop before their directory goes.
     clusters: Vec<Cluster>,
     wishes: Vec<Wish>,
     /// By server: the cluster that plays it.
     playing: Vec<usize>,
     workspace: Workspace,
-    timeout_seconds: u32,
 }
 
 /// What is sent of a statement. Texts and values are secrets: `Debug` does not show them.
@@ -58,19 +70,123 @@ pub struct TimedJob {
 }
 
 impl TimedServers {
-    /// Takes over loaded servers, stops them, and copies the base for the placebo.
+    /// Takes over servers with tables. Those of our own stop, and the base is copied for the placebo.
     ///
     /// Errors: a server that does not stop cleanly, a full disk.
     pub(crate) fn of(servers: Servers<'_>, request: &Request<'_>) -> Result<Self, Problem> {
         let (members, workspace) = servers.into_parts();
+        let home = match workspace {
+            Some(workspace) => Home::Ours(Ours::of(members, workspace, request)?),
+            None => {
+                let mut all: Vec<Reach> = members.into_iter().map(|member| member.reach).collect();
+                all.splice(0..0, all.first().cloned());
+                Home::Theirs(all)
+            }
+        };
+        Ok(Self {
+            home,
+            timeout_seconds: request.timeout_seconds,
+        })
+    }
+
+    /// Stops all servers of our own and starts them in this order.
+    ///
+    /// Must be called on a thread that outlives the servers.
+    ///
+    /// Errors: a server that does not stop or start.
+    pub fn restart(&mut self, starts: &[Start]) -> Result<(), Problem> {
+        match &mut self.home {
+            Home::Ours(ours) => ours.restart(starts),
+            Home::Theirs(_) => Ok(()),
+        }
+    }
+
+    /// Has new statistics drawn, on all servers of our own at the same time.
+    ///
+    /// Errors: what a server answers; an interruption.
+    pub fn analyze(&self, interrupted: &AtomicBool) -> Result<(), Problem> {
+        let Home::Ours(ours) = &self.home else {
+            return Ok(());
+        };
+        let servers = 0..ours.wishes.len();
+        let all: Vec<Reach> = servers
+            .map(|server| ours.reach(server).ok_or_else(no_such_server))
+            .collect::<Result<_, _>>()?;
+        let end = || all.iter().for_each(Reach::end_sessions);
+        let ends = watched(&all, interrupted, Reach::analyze, end);
+        ends.into_iter().collect()
+    }
+
+    /// A connection to a server for one statement: nothing that it sends can write. A prepared statement is
+    /// planned with the values in this order until its plan cache has decided.
+    ///
+    /// Errors: the server cannot be reached, or does not take the statement.
+    pub fn connect(
+        &self,
+        server: usize,
+        job: &TimedJob,
+        order: &[usize],
+    ) -> Result<Tuples, WireError> {
+        let reach = match &self.home {
+            Home::Ours(ours) => ours.reach(server),
+            Home::Theirs(all) => all.get(server).cloned(),
+        };
+        let reach = reach.ok_or_else(|| WireError::Protocol {
+            what: "it does not run".to_owned(),
+        })?;
+        let mut before = session(self.timeout_seconds);
+        before.extend(job.who.set_path());
+        let tuples = job.tuples.iter();
+        let tuples: Vec<TupleText<'_>> = tuples
+            .map(|(sql, values)| TupleText { sql, values })
+            .collect();
+        let spec = TuplesSpec {
+            before: &before,
+            way: job.way,
+            tuples: &tuples,
+            order,
+            limit: CONNECT_LIMIT,
+        };
+        Tuples::open(&reach.endpoint, &reach.login(&job.who), &spec)
+    }
+
+    /// Process ids of the postmasters of our own.
+    pub fn pids(&self) -> Vec<u32> {
+        match &self.home {
+            Home::Ours(ours) => {
+                let clusters = ours.clusters.iter();
+                clusters.filter_map(Cluster::postmaster_pid).collect()
+            }
+            Home::Theirs(_) => Vec::new(),
+        }
+    }
+
+    /// Stops all servers of our own and removes their data.
+    ///
+    /// Errors: what cannot be removed.
+    pub fn dismantle(self) -> Result<(), Problem> {
+        match self.home {
+            Home::Ours(ours) => ours.dismantle(),
+            Home::Theirs(_) => Ok(()),
+        }
+    }
+}
+
+impl Ours {
+    fn of(
+        members: Vec<Member<'_>>,
+        workspace: Workspace,
+        request: &Request<'_>,
+    ) -> Result<Self, Problem> {
         let mut clusters = Vec::new();
         let mut wishes = Vec::new();
         for member in members {
             let wish = member.wish.clone();
-            let mut cluster = member.into_cluster();
-            cluster.stop()?;
-            clusters.push(cluster);
-            wishes.push(wish);
+            if let Some(mut cluster) = member.into_cluster() {
+                cluster.stop()?;
+                clusters.push(cluster);
+                wishes.push(wish);
+            }
         }
         if let (Some(base), Some(wish)) = (clusters.first(), wishes.first()) {
             let spec = ClusterSpec {
@@ -90,16 +206,10 @@ impl TimedServers {
             clusters,
             wishes,
             workspace,
-            timeout_seconds: request.timeout_seconds,
         })
     }
 
-    /// Stops all servers and starts them in this order.
-    ///
-    /// Must be called on a thread that outlives the servers.
-    ///
-    /// Errors: a server that does not stop or start.
-    pub fn restart(&mut self, starts: &[Start]) -> Result<(), Problem> {
+    fn restart(&mut self, starts: &[Start]) -> Result<(), Problem> {
         for cluster in &mut self.clusters {
             cluster.stop()?;
         }
@@ -122,60 +232,7 @@ impl TimedServers {
         Ok(())
     }
 
-    /// Has new statistics drawn, on all servers at the same time.
-    ///
-    /// Errors: what a server answers; an interruption.
-    pub fn analyze(&self, interrupted: &AtomicBool) -> Result<(), Problem> {
-        let servers = 0..self.wishes.len();
-        let all: Vec<Reach> = servers
-            .map(|server| self.reach(server).ok_or_else(no_such_server))
-            .collect::<Result<_, _>>()?;
-        let end = || all.iter().for_each(Reach::end_sessions);
-        let ends = watched(&all, interrupted, Reach::analyze, end);
-        ends.into_iter().collect()
-    }
-
-    /// A connection to a server for one statement: nothing that it sends can write. A prepared statement is
-    /// planned with the values in this order until its plan cache has decided.
-    ///
-    /// Errors: the server cannot be reached, or does not take the statement.
-    pub fn connect(
-        &self,
-        server: usize,
-        job: &TimedJob,
-        order: &[usize],
-    ) -> Result<Tuples, WireError> {
-        let reach = self.reach(server).ok_or_else(|| WireError::Protocol {
-            what: "it does not run".to_owned(),
-        })?;
-        let mut before = session(self.timeout_seconds);
-        before.extend(job.who.set_path());
-        let tuples = job.tuples.iter();
-        let tuples: Vec<TupleText<'_>> = tuples
-            .map(|(sql, values)| TupleText { sql, values })
-            .collect();
-        let spec = TuplesSpec {
-            before: &before,
-            way: job.way,
-            tuples: &tuples,
-            order,
-            limit: CONNECT_LIMIT,
-        };
-        Tuples::open(&reach.endpoint, &reach.login(&job.who), &spec)
-    }
-
-    /// Process ids of the postmasters.
-    pub fn pids(&self) -> Vec<u32> {
-        self.clusters
-            .iter()
-            .filter_map(Cluster::postmaster_pid)
-            .collect()
-    }
-
-    /// Stops all servers and removes their data.
-    ///
-    /// Errors: what cannot be removed.
-    pub fn dismantle(mut self) -> Result<(), Problem> {
+    fn dismantle(mut self) -> Result<(), Problem> {
         for cluster in &mut self.clusters {
             cluster.abandon();
         }
@@ -185,10 +242,8 @@ impl TimedServers {
 
     fn reach(&self, server: usize) -> Option<Reach> {
         let cluster = self.clusters.get(*self.playing.get(server)?)?;
-        Some(Reach {
-            name: self.wishes.get(server)?.installation.resolved.clone(),
-            endpoint: cluster.endpoint()?,
-        })
+        let name = &self.wishes.get(server)?.installation.resolved;
+        Some(Reach::ours(name, cluster.endpoint()?))
     }
 }
 

@@ -382,19 +382,25 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
         Some(_) => "plans and results: each",
         None => "no time was measured: another plan may be faster or slower. Each",
     };
+    let Some(data) = &replayed.data else {
+        texts.push(match replayed.differences.is_empty() {
+            true => "the data sets of the servers are alike, by tables, estimated rows, pages and settings"
+                .to_owned(),
+            false => format!("the data sets differ: {}", replayed.differences.join("; ")),
+        });
+        texts.push(format!("{each} server has the statistics that were there"));
+        return texts;
+    };
+    let base = replayed.servers.first();
+    let on_disk = base.and_then(|server| server.data_bytes);
     texts.push(format!(
-        "{each} server drew its statistics {}, after loading {} ({} on disk)",
+        "{each} server drew its statistics {}, after loading {}{}",
         match replayed.draws {
             1 => "once".to_owned(),
             draws => format!("{draws} times"),
         },
-        base_name(&replayed.data.path),
-        megabytes(
-            replayed
-                .servers
-                .first()
-                .map_or(0, |server| server.data_bytes)
-        )
+        base_name(&data.path),
+        on_disk.map_or_else(String::new, |bytes| format!(" ({} on disk)", megabytes(bytes)))
     ));
     texts
 }

@@ -18,7 +18,7 @@ mod schemas;
 mod server;
 mod tables;
 
-pub use access::installation;
+pub use access::{Readable, installation, readable};
 pub(crate) use agents::{Agents, Watcher};
 pub(crate) use check::check_servers;
 pub use check::{check, only_own};

@@ -10,14 +10,16 @@ pub struct ReplayArguments {
     /// The statements: a capture of `deltabench capture`, a file of statements (.sql), or a directory of such
     /// files
     pub capture: PathBuf,
-    /// The base: the server that the others are compared with, for example postgres:17
+    /// The base: the server that the others are compared with, for example postgres:17, or
+    /// dsn:postgres://USER@HOST/DATABASE for a server that has the tables
     pub base: String,
-    /// The candidates, for example postgres:18 or path:/opt/pg18
+    /// The candidates, for example postgres:18 or path:/opt/pg18; dsn:… if the base is one
     #[arg(required = true)]
     pub candidates: Vec<String>,
-    /// The tables: a plain dump of pg_dump, also .gz and .zst; other dumps if pg_restore is in the PATH
-    #[arg(long, value_name = "DUMP", required = true)]
-    pub data: PathBuf,
+    /// The tables: a plain dump of pg_dump, also .gz and .zst; other dumps if pg_restore is in the PATH. Servers
+    /// that already run (dsn:…) have them
+    #[arg(long, value_name = "DUMP")]
+    pub data: Option<PathBuf>,
     /// Compare plans, errors and results, and measure no time
     #[arg(long)]
     pub plans_only: bool,

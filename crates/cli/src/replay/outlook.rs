@@ -1,19 +1,48 @@
 //! What a replay would send, and to which servers.
 
-use super::consent;
+use super::{consent, timeout};
 use crate::arguments::replay::ReplayArguments;
 use deltabench_capture::{Capture, Kind};
+use deltabench_model::target::TargetSpec;
 use deltabench_replay::{Consent, Job, Survey, Work};
 use std::collections::BTreeMap;
+use std::path::Path;
 
-/// The words of `--dry-run`. No value is among them.
-pub fn outlook(arguments: &ReplayArguments, capture: &Capture, survey: &Survey) -> String {
-    let mut lines = loading(arguments, survey);
-    lines.extend(sending(arguments, capture));
+/// The words of `--dry-run`. No value is among them; without a survey the servers have the tables.
+pub fn outlook(
+    arguments: &ReplayArguments,
+    specs: &[TargetSpec],
+    capture: &Capture,
+    survey: Option<&Survey>,
+) -> String {
+    let mut lines = match survey.zip(arguments.data.as_deref()) {
+        Some((survey, data)) => loading(arguments, data, survey),
+        None => looking(specs),
+    };
+    lines.extend(sending(arguments, capture, survey.is_some()));
     lines.join("\n")
 }
 
-fn loading(arguments: &ReplayArguments, survey: &Survey) -> Vec<String> {
+/// What deltabench does on servers that already run, before a statement of the user.
+fn looking(specs: &[TargetSpec]) -> Vec<String> {
+    let mut lines = vec!["servers that already run, and nothing else:".to_owned()];
+    let place = |spec: &TargetSpec| match spec {
+        TargetSpec::Dsn(remote) => Some(format!(
+            "  {}:{}, database {}, as {}",
+            remote.host, remote.port, remote.database, remote.user
+        )),
+        _ => None,
+    };
+    lines.extend(specs.iter().filter_map(place));
+    lines.push(
+        "first: the role must be no superuser and no member of a powerful role; tables, sizes and settings \
+         are compared; nothing is created, changed, analysed or restarted"
+            .to_owned(),
+    );
+    lines
+}
+
+fn loading(arguments: &ReplayArguments, data: &Path, survey: &Survey) -> Vec<String> {
     let names: Vec<&str> = std::iter::once(&arguments.base)
         .chain(&arguments.candidates)
         .map(String::as_str)
@@ -27,7 +56,7 @@ fn loading(arguments: &ReplayArguments, survey: &Survey) -> Vec<String> {
         ),
         format!(
             "each would load {}{from}: {} statements, rows of {} tables, {} MB",
-            arguments.data.display(),
+            data.display(),
             survey.statements,
             survey.tables,
             survey.data_bytes >> 20
@@ -57,15 +86,19 @@ fn loading(arguments: &ReplayArguments, survey: &Survey) -> Vec<String> {
     lines
 }
 
-fn sending(arguments: &ReplayArguments, capture: &Capture) -> Vec<String> {
+fn sending(arguments: &ReplayArguments, capture: &Capture, own: bool) -> Vec<String> {
     let work = Work::of(capture);
     let tuples: usize = work.jobs.iter().map(|job| job.tuples.len()).sum();
     let mut lines = vec![format!(
-        "{} of {} statements with {tuples} sets of values, explained {} times on each server in transactions \
-         that only read:",
+        "{} of {} statements with {tuples} sets of values, explained {} on each server in transactions that \
+         only read, {} s at most for each:",
         work.jobs.len(),
         capture.statements.len(),
-        arguments.draws
+        match own {
+            true => format!("{} times", arguments.draws),
+            false => "once".to_owned(),
+        },
+        timeout(arguments).unwrap_or(0)
     )];
     let consent = consent(arguments);
     for job in &work.jobs {
@@ -79,9 +112,14 @@ fn sending(arguments: &ReplayArguments, capture: &Capture) -> Vec<String> {
     }
     if !arguments.plans_only {
         lines.push(format!(
-            "then executed again and again for {}, in up to {} restarts of all servers: reads that all of \
-             them have executed; the base twice, as itself and as its own copy",
-            arguments.budget, arguments.blocks
+            "then executed again and again for {}, in up to {}: reads that all of them have executed; the \
+             base twice, as itself and as {}",
+            arguments.budget,
+            match own {
+                true => format!("{} restarts of all servers", arguments.blocks),
+                false => format!("{} blocks with new connections", arguments.blocks),
+            },
+            if own { "its own copy" } else { "placebo" }
         ));
     }
     let left_out = work.left_out.iter();

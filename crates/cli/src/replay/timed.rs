@@ -1,6 +1,6 @@
 //! The times of a replay: a run of its own in the lab, which can be resumed.
 
-use super::{Files, answer, code, json_file, publish, read};
+use super::{Files, answer, as_is, code, data, json_file, publish, read, read_dump};
 use crate::arguments::replay::ReplayArguments;
 use crate::arguments::results::Resume;
 use crate::bench::{Bench, Measured};
@@ -20,7 +20,7 @@ use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{Replayed, ReplayedFile};
 use deltabench_model::work::replay::ReplaySetup;
-use deltabench_replay::{Consent, DumpFile, Kept, Request, Wish, load_again, survey};
+use deltabench_replay::{Consent, Kept, Request, Wish, load_again};
 use deltabench_report::replayed_json;
 use deltabench_run::events::Observer;
 use deltabench_run::session::SessionEnd;
@@ -87,10 +87,10 @@ pub fn measure(
             path: absolute(request.capture_path),
             sha256: request.capture_sha256.clone(),
         },
-        data: ReplayedFile {
-            path: absolute(request.dump.path()),
-            sha256: Some(request.survey.sha256.clone()),
-        },
+        data: request.data.dump().map(|(file, survey)| ReplayedFile {
+            path: absolute(file.path()),
+            sha256: Some(survey.sha256.clone()),
+        }),
         weighted_by: replayed.covered.weighted_by,
         settings: request
             .servers
@@ -228,18 +228,20 @@ pub fn resume(
     let found = super::sha256(&capture_path).map_err(Failure::Refused)?;
     same_file(&setup.capture, found.as_deref()).map_err(Failure::Refused)?;
     let capture = Capture::open(&capture_path).map_err(Failure::Refused)?;
-    let dump = DumpFile::find(Path::new(&setup.data.path)).map_err(Failure::Refused)?;
-    let survey = survey(&dump).map_err(|error| Failure::Refused(error.problem(dump.path())))?;
-    same_file(&setup.data, Some(&survey.sha256)).map_err(Failure::Refused)?;
+    let dump = setup.data.as_ref().map(|known| {
+        let dump = read_dump(Path::new(&known.path))?;
+        same_file(known, Some(&dump.1.sha256)).map_err(Failure::Refused)?;
+        Ok(dump)
+    });
+    let dump = dump.transpose()?;
     let (host, interrupted) = (bench.host.clone(), Arc::clone(&bench.interrupted));
     let request = Request {
         name: run,
-        servers: wishes(plan, setup),
+        servers: wishes(plan, setup).map_err(Failure::Refused)?,
         capture: &capture,
         capture_path: &capture_path,
         capture_sha256: setup.capture.sha256.clone(),
-        dump: &dump,
-        survey: &survey,
+        data: data(dump.as_ref()),
         draws: 1,
         // It has been executed before.
         consent: Consent {
@@ -286,15 +288,20 @@ fn print_again(run: &str, files: Files<'_>, config: &Config) -> Result<u8, Failu
 }
 
 /// The servers of a plan as they were wished for: without the placebo, which is made of the base.
-fn wishes(plan: &Plan, setup: &ReplaySetup) -> Vec<Wish> {
+///
+/// Errors: one that already ran cannot be reached, or is another version now.
+fn wishes(plan: &Plan, setup: &ReplaySetup) -> Result<Vec<Wish>, Problem> {
     let servers = plan
         .servers
         .iter()
         .filter(|server| server.role != Role::Placebo);
-    let wish = |(server, settings): (&PlannedServer, &Vec<(String, String)>)| Wish {
-        installation: server.installation.clone(),
-        settings: settings.clone(),
-        named_settings: server.settings.clone(),
+    let wish = |(server, settings): (&PlannedServer, &Vec<(String, String)>)| {
+        Ok(Wish {
+            theirs: as_is::access(&server.installation)?,
+            installation: server.installation.clone(),
+            settings: settings.clone(),
+            named_settings: server.settings.clone(),
+        })
     };
     servers.zip(&setup.settings).map(wish).collect()
 }

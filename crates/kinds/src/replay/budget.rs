@@ -177,7 +177,7 @@ mod tests {
         };
         ReplaySetup {
             capture: file(),
-            data: file(),
+            data: None,
             weighted_by: WeightedBy::Time,
             impact: 0.001,
             budget_seconds: 600.0,

@@ -17,7 +17,8 @@ impl Show for Replay {
 
     fn data(&self, plan: &Plan) -> String {
         let setup = plan.work.replay();
-        setup.map_or_else(String::new, |setup| setup.data.path.clone())
+        let data = setup.and_then(|setup| setup.data.as_ref());
+        data.map_or_else(|| "as the servers have it".to_owned(), |data| data.path.clone())
     }
 
     fn shown(&self, _: &JudgedRun<'_>, _: &Store) -> Result<Shown, Problem> {

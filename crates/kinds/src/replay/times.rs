@@ -312,9 +312,22 @@ impl<'a> Measured<'a> {
         let findings = self.comparison.findings.iter();
         failed
             .chain(self.without_time())
+            .chain(self.not_restarted())
             .chain(off)
             .chain(findings.map(|finding| finding.text.clone()))
             .collect()
+    }
+
+    /// What servers that somebody else runs leave out of the intervals.
+    fn not_restarted(&self) -> Option<String> {
+        let mut servers = self.plan.servers.iter();
+        let is_there = servers.any(|server| server.installation.remote.is_some());
+        is_there.then(|| {
+            "not-restarted: the servers did not restart between blocks: what each start changes at random \
+             (addresses, placement in memory), and what one machine, network or sample of statistics does, is \
+             part of each difference and in no interval; the placebo is the base itself"
+                .to_owned()
+        })
     }
 
     /// Statements that no block had time for.

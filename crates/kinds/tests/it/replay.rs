@@ -66,7 +66,7 @@ fn replay_plan(shares: &[f64]) -> Plan {
     };
     plan.work = Work::Replay(ReplaySetup {
         capture: file(),
-        data: file(),
+        data: Some(file()),
         weighted_by: WeightedBy::Time,
         budget_seconds: 60.0,
         impact: 0.001,
@@ -153,14 +153,15 @@ fn replayed(plan: &Plan) -> Replayed {
             path: "x".to_owned(),
             sha256: None,
         },
-        data: ReplayedData {
+        data: Some(ReplayedData {
             path: "x".to_owned(),
             sha256: String::new(),
             bytes: 0,
             dumped_from: None,
-        },
+        }),
         servers: Vec::new(),
         draws: 1,
+        differences: Vec::new(),
         executed: true,
         covered: Covered {
             statements: 0,

@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct ReplaySetup {
     /// Where the statements are from.
     pub capture: ReplayedFile,
-    /// Where the tables are from.
-    pub data: ReplayedFile,
+    /// Where the tables are from; absent if the servers had them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<ReplayedFile>,
     /// What the shares of the statements are shares of.
     pub weighted_by: WeightedBy,
     /// A statement that moves the workload by less than this share is not measured on, 0.001 is 0.1 %.

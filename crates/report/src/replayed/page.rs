@@ -214,12 +214,14 @@ fn conditions(replayed: &Replayed) -> Markup {
             @for text in left_out(replayed) { li { (text) } }
             @for (place, server) in replayed.servers.iter().enumerate() {
                 li { (if place == 0 { "base" } else { "candidate" }) ": " (server_name(replayed, place))
-                     ", SHA-256 " (server.binary_sha256) }
+                     @if let Some(hash) = &server.binary_sha256 { ", SHA-256 " (hash) } }
             }
             li { "statements: " (replayed.capture.path)
                  @if let Some(hash) = &replayed.capture.sha256 { ", SHA-256 " (hash) } }
-            li { "data: " (replayed.data.path) ", SHA-256 " (replayed.data.sha256)
-                 @if let Some(version) = &replayed.data.dumped_from { ", dumped from " (version) } }
+            @if let Some(data) = &replayed.data {
+                li { "data: " (data.path) ", SHA-256 " (data.sha256)
+                     @if let Some(version) = &data.dumped_from { ", dumped from " (version) } }
+            }
         }
     }
 }

@@ -10,12 +10,12 @@ fn server(name: &str, settings: &[(&str, &str)]) -> ReplayedServer {
     ReplayedServer {
         name: name.to_owned(),
         server_version: name.to_owned(),
-        binary_sha256: "ab".to_owned(),
+        binary_sha256: Some("ab".to_owned()),
         settings: settings
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
-        data_bytes: 64 << 20,
+        data_bytes: Some(64 << 20),
     }
 }
 
@@ -172,17 +172,18 @@ pub(crate) fn replayed() -> Replayed {
             path: "/x/shop.sql".to_owned(),
             sha256: Some("cd".to_owned()),
         },
-        data: ReplayedData {
+        data: Some(ReplayedData {
             path: "/x/shop.dump".to_owned(),
             sha256: "ef".to_owned(),
             bytes: 1000,
             dumped_from: Some("14.24".to_owned()),
-        },
+        }),
         servers: vec![
             server("postgres:14.24", &[]),
             server("postgres:18.6", &[("random_page_cost", "9")]),
         ],
         draws: 3,
+        differences: Vec::new(),
         executed: true,
         covered: Covered {
             statements: 6,
@@ -353,6 +354,20 @@ fn a_candidate_has_its_own_coverage_and_without_a_total_its_verdicts() {
     let head = head(&replayed);
     assert!(head.starts_with("no total of the workload"), "{head}");
     assert!(head.contains("slower"), "{head}");
+}
+
+#[test]
+fn servers_as_they_are_say_how_their_data_sets_differ_and_nothing_of_a_dump() {
+    let mut replayed = timed();
+    replayed.data = None;
+    let last = |replayed: &Replayed| replayed_text(replayed, 120).replace("\n  ", " ");
+    let text = last(&replayed);
+    assert!(text.contains("data sets of the servers are alike"), "{text}");
+    assert!(text.contains("in each all connections are new"), "{text}");
+    assert!(!text.contains("after loading") && !text.contains("restart"), "{text}");
+    replayed.differences = vec!["pages, base → new: s.orders 100 → 160".to_owned()];
+    assert!(last(&replayed).contains("the data sets differ: pages, base → new: s.orders"));
+    assert!(replayed_page(&replayed).contains("s.orders 100 → 160"));
 }
 
 #[test]

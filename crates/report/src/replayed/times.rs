@@ -373,9 +373,13 @@ pub(super) fn notes(replayed: &Replayed) -> Vec<String> {
         }
         blocks => format!("{blocks} blocks"),
     };
+    let begins = match replayed.data {
+        Some(_) => "in each all servers restart and draw new statistics",
+        None => "in each all connections are new",
+    };
     notes.push(format!(
-        "times: {blocks}; in each all servers restart and draw new statistics; caches are warm; a \
-         statement that moves the workload by less than {:.2} % does not matter",
+        "times: {blocks}; {begins}; caches are warm; a statement that moves the workload by less than {:.2} % \
+         does not matter",
         times.impact * 100.0
     ));
     if times.placebo_different > 0 {

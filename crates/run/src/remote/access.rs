@@ -190,9 +190,44 @@ fn untrusted(at: &str, failure: &TlsFailure) -> Problem {
 /// Errors: it cannot be reached or logged in to, is none of ours, too old or a standby, or its role may not
 /// make a schema.
 pub fn installation(remote: &Remote) -> Result<Installation, Problem> {
+    let mut client = Access::of(remote).connect()?;
+    let (version, version_num) = fit(&mut client, remote)?;
+    found(&mut client, remote, version, version_num)
+}
+
+/// A server that was there before, and how to log in to it to read only: it gets no schema.
+#[derive(Debug, Clone)]
+pub struct Readable {
+    pub installation: Installation,
+    pub endpoint: Endpoint,
+    /// With the password, where there is one; the path of the session is only `pg_catalog`.
+    pub login: Login,
+}
+
+/// The same of a server on which nothing is made; a standby will do.
+///
+/// Errors: it cannot be reached or logged in to, is none of ours, or too old.
+pub fn readable(remote: &Remote) -> Result<Readable, Problem> {
     let access = Access::of(remote);
     let mut client = access.connect()?;
-    let (version, version_num) = fit(&mut client, remote)?;
+    let Says {
+        version,
+        version_num,
+        ..
+    } = Says::of(&mut client, remote)?;
+    Ok(Readable {
+        installation: found(&mut client, remote, version, version_num)?,
+        endpoint: access.endpoint,
+        login: access.login,
+    })
+}
+
+fn found(
+    client: &mut Client,
+    remote: &Remote,
+    version: String,
+    version_num: u32,
+) -> Result<Installation, Problem> {
     let number = version.split(' ').next().unwrap_or_default();
     Ok(Installation {
         asked: format!("dsn:{remote}"),
@@ -200,13 +235,52 @@ pub fn installation(remote: &Remote) -> Result<Installation, Problem> {
         origin: Origin::Remote,
         bin_dir: std::path::PathBuf::new(),
         version_num,
-        version: version.clone(),
+        build: Some(build(client)?),
+        version,
         binary_sha256: String::new(),
-        build: Some(build(&mut client)?),
         recipe: None,
         remote: Some(remote.clone()),
         engine: Engine::Postgres,
     })
+}
+
+/// What a server says of itself.
+struct Says {
+    /// In words.
+    version: String,
+    version_num: u32,
+    is_standby: bool,
+    /// Whether our role may make a schema.
+    may_create: bool,
+}
+
+impl Says {
+    /// Errors: another product, too old.
+    fn of(client: &mut Client, remote: &Remote) -> Result<Self, Problem> {
+        let at = place(remote);
+        let rows = query(client, "SELECT version()")?;
+        let says = rows.into_iter().next().map(text).unwrap_or_default();
+        if !says.starts_with("PostgreSQL ") {
+            return Err(Problem::new(format!("{at} is not a PostgreSQL server")).detail(says));
+        }
+        let sql = "SELECT current_setting('server_version'), current_setting('server_version_num'), \
+                   pg_is_in_recovery(), has_database_privilege(current_database(), 'CREATE')";
+        let rows = query(client, sql)?;
+        let row = rows.into_iter().next().unwrap_or_default();
+        let field = |place: usize| row.get(place).cloned().flatten().unwrap_or_default();
+        let version_num = field(1).parse().unwrap_or(0);
+        if version_num < OLDEST {
+            return Err(Problem::new(format!("{at} is too old"))
+                .detail(says)
+                .hint("deltabench measures 9.6 and later"));
+        }
+        Ok(Self {
+            version: field(0),
+            version_num,
+            is_standby: field(2) == "t",
+            may_create: field(3) == "t",
+        })
+    }
 }
 
 /// Version of a server that can be measured, in words and as a number.
@@ -214,28 +288,13 @@ pub fn installation(remote: &Remote) -> Result<Installation, Problem> {
 /// Errors: another product, too old, a standby, no right to make a schema.
 pub(super) fn fit(client: &mut Client, remote: &Remote) -> Result<(String, u32), Problem> {
     let at = place(remote);
-    let rows = query(client, "SELECT version()")?;
-    let says = rows.into_iter().next().map(text).unwrap_or_default();
-    if !says.starts_with("PostgreSQL ") {
-        return Err(Problem::new(format!("{at} is not a PostgreSQL server")).detail(says));
-    }
-    let sql = "SELECT current_setting('server_version'), current_setting('server_version_num'), \
-               pg_is_in_recovery(), has_database_privilege(current_database(), 'CREATE')";
-    let rows = query(client, sql)?;
-    let row = rows.into_iter().next().unwrap_or_default();
-    let field = |place: usize| row.get(place).cloned().flatten().unwrap_or_default();
-    let version_num = field(1).parse().unwrap_or(0);
-    if version_num < OLDEST {
-        return Err(Problem::new(format!("{at} is too old"))
-            .detail(says)
-            .hint("deltabench measures 9.6 and later"));
-    }
-    if field(2) == "t" {
+    let says = Says::of(client, remote)?;
+    if says.is_standby {
         return Err(Problem::new(format!("{at} is a standby"))
             .detail("a server in recovery accepts no writes")
             .hint("name the primary"));
     }
-    if field(3) != "t" {
+    if !says.may_create {
         let Remote { user, database, .. } = remote;
         return Err(Problem::new(format!(
             "user {user} may not create a schema in database {database} on {at}"
@@ -244,5 +303,5 @@ pub(super) fn fit(client: &mut Client, remote: &Remote) -> Result<(String, u32),
             "have its owner run: GRANT CREATE ON DATABASE \"{database}\" TO \"{user}\""
         )));
     }
-    Ok((field(0), version_num))
+    Ok((says.version, says.version_num))
 }
