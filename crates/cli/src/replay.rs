@@ -96,7 +96,7 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         ),
         Data::AsIs => format!("{name}: on servers as they are, in transactions that only read"),
     });
-    let Some(found) = answer(deltabench_replay::replay(&request, &mut say))? else {
+    let Some(found) = answer(deltabench_replay::replay(&request, &mut say), data)? else {
         return Ok(interrupt::STATUS);
     };
     let files = (arguments.json.as_deref(), arguments.html.as_deref());
@@ -184,7 +184,7 @@ fn finish(
 type Files<'a> = (Option<&'a Path>, Option<&'a Path>);
 
 /// The answer of a replay; nothing if the user wants to stop. Says what is left.
-fn answer<T>(end: End<T>) -> Result<Option<T>, Failure> {
+fn answer<T>(end: End<T>, data: Data<'_>) -> Result<Option<T>, Failure> {
     if let Some(left) = &end.left {
         say(&left.to_string());
     }
@@ -193,9 +193,11 @@ fn answer<T>(end: End<T>) -> Result<Option<T>, Failure> {
         Err(Stopped::Refused(problem)) => Err(Failure::Refused(problem)),
         Err(Stopped::Failed(problem)) => Err(Failure::Failed(problem)),
         Err(Stopped::Interrupted) => {
-            say(match end.left {
-                None => "interrupted; the servers have ended, and their data are removed",
-                Some(_) => "interrupted",
+            say(match (end.left, data) {
+                (None, Data::Dump { .. }) => {
+                    "interrupted; the servers have ended, and their data are removed"
+                }
+                _ => "interrupted",
             });
             Ok(None)
         }

@@ -158,9 +158,10 @@ impl Reach {
 
     /// Ends what the server does for this replay: a long statement does not hear of an interruption.
     pub fn end_sessions(&self) {
-        let mut others = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
+        let mut others =
+            "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
                           WHERE pid <> pg_catalog.pg_backend_pid()"
-            .to_owned();
+                .to_owned();
         if self.theirs.is_some() {
             others.push_str(
                 " AND usename = current_user \
@@ -168,7 +169,9 @@ impl Reach {
             );
         }
         // Best effort: without it the statement ends at its time-out.
-        let _ = self.own().and_then(|mut client| query(&mut client, &others));
+        let _ = self
+            .own()
+            .and_then(|mut client| query(&mut client, &others));
     }
 
     /// A problem with this server.

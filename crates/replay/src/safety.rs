@@ -24,7 +24,7 @@ const HARMFUL: [&str; 12] = [
     "pg_stat_reset",
 ];
 /// Beginnings of names of such functions.
-const HARMFUL_FAMILIES: [&str; 10] = [
+const HARMFUL_FAMILIES: [&str; 17] = [
     "pg_advisory",
     "pg_try_advisory",
     "lo_",
@@ -35,6 +35,13 @@ const HARMFUL_FAMILIES: [&str; 10] = [
     "pg_stat_reset_",
     "pg_replication_",
     "pg_switch_",
+    "pg_create_",
+    "pg_drop_",
+    "pg_backup_",
+    "pg_start_",
+    "pg_stop_",
+    "pg_wal_replay_",
+    "pg_file_",
 ];
 
 /// Volatile functions of the user on a server, and views that call one.
@@ -149,6 +156,8 @@ mod tests {
             "select lo_unlink(3)",
             "select * from dblink('host=x', 'delete from t') as t(a int)",
             "select pg_try_advisory_lock(1)",
+            "select pg_create_restore_point('x')",
+            "select pg_wal_replay_pause()",
         ] {
             assert!(objection(text, true).is_some(), "{text}");
         }

@@ -142,7 +142,8 @@ impl<'a> Servers<'a> {
         for wish in &request.servers {
             let name = &wish.installation.resolved;
             let theirs = wish.theirs.clone();
-            let theirs = theirs.ok_or_else(|| Problem::new("a server has no tables").detail(name))?;
+            let theirs =
+                theirs.ok_or_else(|| Problem::new("a server has no tables").detail(name))?;
             let reach = Reach::theirs(name, theirs, request.name);
             let found = Theirs::of(&reach)?;
             self.notes.extend(found.notes(name));
@@ -199,11 +200,19 @@ impl<'a> Servers<'a> {
         let members = &mut self.members;
         // A long statement ends with its server.
         let end = || {
-            for cluster in members.iter_mut().filter_map(|member| member.cluster.as_mut()) {
+            for cluster in members
+                .iter_mut()
+                .filter_map(|member| member.cluster.as_mut())
+            {
                 cluster.abandon();
             }
         };
-        let results = watched(&all, request.interrupted, |reach| fill(dump, reach, request.interrupted), end);
+        let results = watched(
+            &all,
+            request.interrupted,
+            |reach| fill(dump, reach, request.interrupted),
+            end,
+        );
         for (member, result) in self.members.iter_mut().zip(results) {
             (member.loaded, member.without_statistics) = result?;
             member.data_bytes = member.cluster.as_ref().map(Cluster::bytes_on_disk);
@@ -227,7 +236,11 @@ impl<'a> Servers<'a> {
         everywhere.remove(SUPERUSER);
         if self.workspace.is_none() {
             // Each has one login, and nothing is made there.
-            everywhere.retain(|role| self.members.iter().all(|member| member.reach.user() == role));
+            everywhere.retain(|role| {
+                self.members
+                    .iter()
+                    .all(|member| member.reach.user() == role)
+            });
             return Ok(everywhere);
         }
         for member in &self.members {
@@ -271,7 +284,10 @@ impl<'a> Servers<'a> {
             workspace,
             ..
         } = self;
-        for cluster in members.iter_mut().filter_map(|member| member.cluster.as_mut()) {
+        for cluster in members
+            .iter_mut()
+            .filter_map(|member| member.cluster.as_mut())
+        {
             cluster.abandon();
         }
         drop(members);
@@ -322,8 +338,7 @@ fn start_one<'a>(
         settings: &[],
     };
     let name = format!("c{place}");
-    let mut cluster =
-        Cluster::create(workspace, &name, &spec, request.cache, request.user)?;
+    let mut cluster = Cluster::create(workspace, &name, &spec, request.cache, request.user)?;
     let port = FIRST_PORT.saturating_add(u16::try_from(place).unwrap_or(u16::MAX));
     let slot = Slot {
         port,

@@ -98,7 +98,9 @@ impl Theirs {
                 <[Option<String>; 4]>::try_from(row)
             {
                 let number = |text: String| text.parse().unwrap_or(0.0);
-                found.relations.insert(name, (kind, number(rows), number(pages)));
+                found
+                    .relations
+                    .insert(name, (kind, number(rows), number(pages)));
             }
         }
         for row in query(client, SETTINGS)? {
@@ -116,7 +118,11 @@ impl Theirs {
                 found.is_standby = standby == "t";
             }
         }
-        let writable = query(client, WRITABLE)?.into_iter().flatten().flatten().next();
+        let writable = query(client, WRITABLE)?
+            .into_iter()
+            .flatten()
+            .flatten()
+            .next();
         found.writable = writable.and_then(|count| count.parse().ok()).unwrap_or(0);
         Ok(found)
     }
@@ -132,7 +138,9 @@ impl Theirs {
             ));
         }
         if self.is_standby {
-            notes.push(format!("standby: {name} replays the log of a primary while it is measured"));
+            notes.push(format!(
+                "standby: {name} replays the log of a primary while it is measured"
+            ));
         }
         notes
     }
@@ -181,7 +189,10 @@ impl Theirs {
             let its = other.settings.get(setting)?;
             (base != its).then(|| format!("{setting} {base} → {its}"))
         });
-        told.extend(few(&format!("settings, base → {name}:"), settings.collect()));
+        told.extend(few(
+            &format!("settings, base → {name}:"),
+            settings.collect(),
+        ));
         Ok(told)
     }
 
@@ -279,8 +290,11 @@ mod tests {
             ("s.stale", "r", -1.0, 9.0),
             ("s.orders_pkey", "i", 1.0, 10.0),
         ]);
-        base.settings.insert("work_mem".to_owned(), "4096kB".to_owned());
-        other.settings.insert("work_mem".to_owned(), "65536kB".to_owned());
+        base.settings
+            .insert("work_mem".to_owned(), "4096kB".to_owned());
+        other
+            .settings
+            .insert("work_mem".to_owned(), "65536kB".to_owned());
         base.collate = ["C", "C"].map(str::to_owned);
         other.collate = ["de_DE", "de_DE"].map(str::to_owned);
         let told = base.differences(&other, "new").unwrap();

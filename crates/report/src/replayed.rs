@@ -400,7 +400,10 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
             draws => format!("{draws} times"),
         },
         base_name(&data.path),
-        on_disk.map_or_else(String::new, |bytes| format!(" ({} on disk)", megabytes(bytes)))
+        on_disk.map_or_else(String::new, |bytes| format!(
+            " ({} on disk)",
+            megabytes(bytes)
+        ))
     ));
     texts
 }

@@ -20,11 +20,15 @@ pub fn check(arguments: &ReplayArguments, specs: &[TargetSpec]) -> Result<(), Pr
         }
         return Err(Problem::new("there are no tables to replay on")
             .detail("deltabench loads a dump into new servers of these versions")
-            .hint("name the dump with --data, or name servers that have the tables: dsn:postgres://…"));
+            .hint(
+                "name the dump with --data, or name servers that have the tables: dsn:postgres://…",
+            ));
     }
     if !specs.iter().all(is_theirs) {
         return Err(Problem::new("these servers cannot be compared")
-            .detail("some already run (dsn:…) and some would be started here, with another data set")
+            .detail(
+                "some already run (dsn:…) and some would be started here, with another data set",
+            )
             .hint("name two restores of one snapshot with dsn:, or versions with --data DUMP"));
     }
     let agent = |spec: &TargetSpec| match spec {
@@ -33,7 +37,11 @@ pub fn check(arguments: &ReplayArguments, specs: &[TargetSpec]) -> Result<(), Pr
     };
     let refused = [
         (arguments.data.is_some(), "--data", "they have the tables"),
-        (!arguments.settings.is_empty(), "--set", "deltabench changes no setting there"),
+        (
+            !arguments.settings.is_empty(),
+            "--set",
+            "deltabench changes no setting there",
+        ),
         (
             !arguments.candidate_settings.is_empty(),
             "--candidate-set",
@@ -71,7 +79,9 @@ pub fn check(arguments: &ReplayArguments, specs: &[TargetSpec]) -> Result<(), Pr
 pub fn wishes(specs: &[TargetSpec]) -> Result<Vec<Wish>, Problem> {
     let wish = |spec: &TargetSpec| {
         let TargetSpec::Dsn(remote) = spec else {
-            return Err(Problem::new(format!("{spec} is not a server that already runs")));
+            return Err(Problem::new(format!(
+                "{spec} is not a server that already runs"
+            )));
         };
         let Readable {
             installation,

@@ -260,7 +260,8 @@ pub fn resume(
     say(&format!(
         "resuming {run}: {records} visits of servers are done"
     ));
-    let kept = answer(load_again(&request, setup.statements.clone(), &mut say))?;
+    let again = load_again(&request, setup.statements.clone(), &mut say);
+    let kept = answer(again, request.data)?;
     let Some(kept) = kept else {
         return Ok(interrupt::STATUS);
     };

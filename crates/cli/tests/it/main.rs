@@ -21,6 +21,7 @@ mod pgbench;
 mod records;
 mod refusals;
 mod replaying;
+mod replaying_as_is;
 mod replaying_times;
 mod rocksdb;
 mod runs;

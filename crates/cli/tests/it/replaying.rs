@@ -432,8 +432,27 @@ fn what_cannot_be_replayed_is_refused_before_a_server_starts() {
     let dsn = "dsn:postgres://me@localhost/shop";
     refused(
         &["postgres:17", dsn, "--plans-only", "--data", dump],
-        "servers of its own",
+        "with another data set",
     );
+    refused(
+        &["postgres:17", "postgres:18", "--plans-only"],
+        "name the dump with --data",
+    );
+    let with_agent = "dsn:postgres://me@localhost/shop?agent=ssh:localhost";
+    for (option, arguments) in [
+        ("--data", vec![dsn, dsn, "--data", dump]),
+        ("--set", vec![dsn, dsn, "--set", "work_mem=1MB"]),
+        (
+            "--candidate-set",
+            vec![dsn, dsn, "--candidate-set", "work_mem=1MB"],
+        ),
+        ("--config", vec![dsn, dsn, "--candidate-config", "default"]),
+        ("--checksums", vec![dsn, dsn, "--checksums", "on"]),
+        ("agent=", vec![dsn, with_agent]),
+    ] {
+        let message = format!("{option} does not apply to servers that already run");
+        refused(&arguments, &message);
+    }
     refused(
         &[
             "postgres:17",

@@ -31,14 +31,17 @@ pub fn open_cells(plan: &Plan, setup: &ReplaySetup, block: u32, before: &[Slice]
     let open = |cell: &CellId| {
         let share = shares.get(cell.index()).copied().unwrap_or(0.0);
         let mut candidates = candidates.iter();
-        // What the capture does not weigh may matter.
-        let is_weighted = setup
-            .statements
-            .get(cell.index())
-            .is_some_and(|one| one.share.is_some());
-        !(is_weighted && candidates.all(|times| times.hardly_matters(*cell, share, setup.impact)))
+        !candidates.all(|times| is_closed(setup, (*cell, share), times))
     };
     all.filter(open).collect()
+}
+
+/// Whether a cell with this share moves the workload by too little on a server to be measured on. What the
+/// capture does not weigh may matter.
+pub fn is_closed(setup: &ReplaySetup, (cell, share): (CellId, f64), times: &ServerTimes) -> bool {
+    let statement = setup.statements.get(cell.index());
+    statement.is_some_and(|one| one.share.is_some())
+        && times.hardly_matters(cell, share, setup.impact)
 }
 
 /// The share of the workload's time on the base that each cell is.

@@ -18,7 +18,10 @@ impl Show for Replay {
     fn data(&self, plan: &Plan) -> String {
         let setup = plan.work.replay();
         let data = setup.and_then(|setup| setup.data.as_ref());
-        data.map_or_else(|| "as the servers have it".to_owned(), |data| data.path.clone())
+        data.map_or_else(
+            || "as the servers have it".to_owned(),
+            |data| data.path.clone(),
+        )
     }
 
     fn shown(&self, _: &JudgedRun<'_>, _: &Store) -> Result<Shown, Problem> {

@@ -1,6 +1,6 @@
 //! What the times of a replay say: of the whole workload, and of each statement.
 
-use super::budget::{LEAST_SECONDS, seconds_when_asked, shares};
+use super::budget::{LEAST_SECONDS, is_closed, seconds_when_asked, shares};
 use super::record::VisitRecord;
 use super::setup_of;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
@@ -15,11 +15,8 @@ use deltabench_model::replayed::{
 };
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, index, to_f64};
-use deltabench_model::work::replay::{ReplaySetup, TimedStatement};
+use deltabench_model::work::replay::{ReplaySetup, TimedStatement, plan_place, report_place};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Place of the first candidate among the servers of the plan, and of the report.
-const FIRST: (usize, usize) = (2, 1);
 
 /// Adds to a replay what its visits say. `comparison` is what all cells say, corrected for their number.
 ///
@@ -39,7 +36,7 @@ pub fn add_times(
             .into_iter()
             .flat_map(|statement| &mut statement.verdicts)
         {
-            let server = ServerId::at(verdict.server + FIRST.0 - FIRST.1);
+            let server = ServerId::at(plan_place(verdict.server));
             verdict.time = measured.statement(cell, timed, server);
         }
     }
@@ -136,11 +133,8 @@ impl<'a> Measured<'a> {
         // What failed in some blocks has only the others, which says nothing of it.
         let failed = self.failed.get(&cell);
         let matters = |ratio: f64| share * (ratio - 1.0);
-        let hardly = self
-            .times
-            .get(&server)
-            .is_some_and(|times| times.hardly_matters(cell, share, self.setup.impact));
-        let hardly = hardly && is_weighted(timed);
+        let times = self.times.get(&server);
+        let hardly = times.is_some_and(|times| is_closed(self.setup, (cell, share), times));
         let (verdict, why) = match failed {
             Some(failed) => (TimeVerdict::Unfit, Some(self.failed_words(failed))),
             None => verdict(found, hardly),
@@ -197,8 +191,8 @@ impl<'a> Measured<'a> {
         let placebo = self.plan.placebo();
         let placebo = placebo.and_then(|server| Some((None, self.times.get(&server)?)));
         let candidates = self.plan.candidates().into_iter().filter_map(|server| {
-            let place = server.index() + FIRST.1 - FIRST.0;
-            Some((Some(place), self.times.get(&server)?))
+            let place = report_place(server.index());
+            Some((place, self.times.get(&server)?))
         });
         let whole = |(place, times): (Option<usize>, &ServerTimes)| {
             let comparable = self.comparable(place);
@@ -267,7 +261,7 @@ impl<'a> Measured<'a> {
     /// The shares of cells that do the same work on a candidate, in this place of the report, as on the base;
     /// without one, on all candidates.
     fn comparable(&self, place: Option<usize>) -> Vec<f64> {
-        let wanted = place.and_then(|place| u32::try_from(place + FIRST.0 - FIRST.1).ok());
+        let wanted = place.and_then(|place| u32::try_from(plan_place(place)).ok());
         let other = |statement: &TimedStatement| {
             let mut unfit = statement.unfit.iter();
             unfit.any(|(server, _)| wanted.is_none_or(|wanted| wanted == *server))
@@ -365,11 +359,6 @@ impl<'a> Measured<'a> {
             failed.sqlstate
         )
     }
-}
-
-/// Whether the capture says how much of the workload a statement is.
-fn is_weighted(timed: &TimedStatement) -> bool {
-    timed.share.is_some()
 }
 
 /// What a cell says of a statement that moves the workload by hardly anything, or not.

@@ -59,3 +59,17 @@ pub struct TimedTuple {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowest_seconds: Option<f64>,
 }
+
+/// The place among a plan's servers of one in this place of the report: a plan has its placebo behind the base.
+pub fn plan_place(report: usize) -> usize {
+    if report == 0 { 0 } else { report + 1 }
+}
+
+/// The place in the report of a server in this place of a plan; absent for the placebo.
+pub fn report_place(plan: usize) -> Option<usize> {
+    match plan {
+        0 => Some(0),
+        1 => None,
+        plan => Some(plan - 1),
+    }
+}

@@ -2,11 +2,8 @@
 
 use crate::work::{Job, Work};
 use deltabench_model::replayed::{ReplayVerdict, Replayed, ResultVerdict};
-use deltabench_model::work::replay::{TimedStatement, TimedTuple};
+use deltabench_model::work::replay::{TimedStatement, TimedTuple, plan_place};
 use std::time::Duration;
-
-/// Place of the first candidate among the servers of a plan: behind base and placebo.
-const FIRST_CANDIDATE: usize = 2;
 
 /// What servers did with a tuple.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -41,7 +38,7 @@ pub fn statements(
             .map(|tuple| tuple.weight)
             .sum();
         let unfit =
-            |verdict: &ReplayVerdict| Some((plan_place(verdict.server), not_comparable(verdict)?));
+            |verdict: &ReplayVerdict| Some((in_plan(verdict.server), not_comparable(verdict)?));
         (!tuples.is_empty()).then(|| TimedStatement {
             id: job.statement.id.clone(),
             place: number_of(number),
@@ -59,14 +56,9 @@ fn tuple(job: &Job<'_>, place: usize, facts: &TupleFacts) -> TimedTuple {
     TimedTuple {
         place: number_of(place),
         weight: job.tuples.get(place).map_or(0.0, |tuple| tuple.tuple.n),
-        changed: facts.changed.iter().copied().map(plan_place).collect(),
+        changed: facts.changed.iter().copied().map(in_plan).collect(),
         slowest_seconds: facts.slowest.map(|took| took.as_secs_f64()),
     }
-}
-
-/// The place in a plan of a candidate in this place of the report.
-fn plan_place(server: usize) -> u32 {
-    number_of(server - 1 + FIRST_CANDIDATE)
 }
 
 /// Why times would not be of the same work.
@@ -76,6 +68,10 @@ fn not_comparable(verdict: &ReplayVerdict) -> Option<String> {
         ResultVerdict::Moved => verdict.causes.last().cloned(),
         _ => None,
     }
+}
+
+fn in_plan(server: usize) -> u32 {
+    number_of(plan_place(server))
 }
 
 fn number_of(place: usize) -> u32 {

@@ -362,9 +362,15 @@ fn servers_as_they_are_say_how_their_data_sets_differ_and_nothing_of_a_dump() {
     replayed.data = None;
     let last = |replayed: &Replayed| replayed_text(replayed, 120).replace("\n  ", " ");
     let text = last(&replayed);
-    assert!(text.contains("data sets of the servers are alike"), "{text}");
+    assert!(
+        text.contains("data sets of the servers are alike"),
+        "{text}"
+    );
     assert!(text.contains("in each all connections are new"), "{text}");
-    assert!(!text.contains("after loading") && !text.contains("restart"), "{text}");
+    assert!(
+        !text.contains("after loading") && !text.contains("restart"),
+        "{text}"
+    );
     replayed.differences = vec!["pages, base → new: s.orders 100 → 160".to_owned()];
     assert!(last(&replayed).contains("the data sets differ: pages, base → new: s.orders"));
     assert!(replayed_page(&replayed).contains("s.orders 100 → 160"));
