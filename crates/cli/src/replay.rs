@@ -87,43 +87,51 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         user: &host.user,
         interrupted: &interrupted,
     };
-    say(&match data {
+    let bench = Bench {
+        store,
+        host: host.clone(),
+        interrupted: Arc::clone(&interrupted),
+    };
+    let place = Place {
+        bench,
+        lock,
+        config,
+        files: (arguments.json.as_deref(), arguments.html.as_deref()),
+    };
+    carry_out(&request, timing.as_ref(), place)
+}
+
+/// Asks the servers, measures them if times are wanted, and publishes.
+fn carry_out(
+    request: &Request<'_>,
+    timing: Option<&Timing>,
+    place: Place<'_>,
+) -> Result<u8, Failure> {
+    let name = request.name;
+    say(&match request.data {
         Data::Dump { .. } => format!(
             "{name}: servers run as {} and need about {} MB in {}",
-            host.user.name,
+            request.user.name,
             request.disk_bytes() >> 20,
-            host.workspaces.display()
+            request.workspaces.display()
         ),
         Data::AsIs => format!("{name}: on servers as they are, in transactions that only read"),
     });
-    let Some(found) = answer(deltabench_replay::replay(&request, &mut say), data)? else {
+    let found = deltabench_replay::replay(request, &mut say);
+    let Some(found) = answer(found, request.data)? else {
         return Ok(interrupt::STATUS);
     };
-    let files = (arguments.json.as_deref(), arguments.html.as_deref());
     let Answer {
         replayed,
         kept,
         broken,
     } = found;
-    match timing.as_ref().zip(kept) {
+    match timing.zip(kept) {
         None => {
-            let end = (&*interrupted, timing.is_some(), broken);
-            finish(&replayed, files, end, config)
+            let end = (request.interrupted, timing.is_some(), broken);
+            finish(&replayed, place.files, end, place.config)
         }
-        Some((timing, kept)) => {
-            let bench = Bench {
-                store,
-                host: host.clone(),
-                interrupted: Arc::clone(&interrupted),
-            };
-            let place = Place {
-                bench,
-                lock,
-                config,
-                files,
-            };
-            timed::measure(replayed, kept, (&request, timing), place)
-        }
+        Some((timing, kept)) => timed::measure(replayed, kept, (request, timing), place),
     }
 }
 

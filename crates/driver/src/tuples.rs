@@ -86,8 +86,8 @@ impl Tuples {
     /// Connects, and prepares what is sent as prepared: each text once. A prepared text is planned with its
     /// values, without executing it, until its plan cache has decided between custom and generic plans.
     ///
-    /// Errors: those of the connection; the server's, of `before`, of Parse and of Bind; a message that is too
-    /// large.
+    /// Errors: those of the connection; the server's, of `before`, of Parse and of Bind; a message that is
+    /// too large.
     pub fn open(
         endpoint: &Endpoint,
         login: &Login,

@@ -48,6 +48,7 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// Nothing is known yet.
     pub fn new(work: &Work<'_>, servers: usize) -> Self {
         let each = |job: &Job<'_>| vec![Outcome::default(); job.tuples.len()];
         let of_server: Vec<Vec<Outcome>> = work.jobs.iter().map(each).collect();
@@ -62,6 +63,7 @@ impl Asked {
         }
     }
 
+    /// Takes in the plans of a server.
     pub fn explained(&mut self, server: usize, plans: &Plans) {
         let outcomes = self.outcomes.get_mut(server).into_iter().flatten();
         for (outcome, answer) in outcomes.flatten().zip(plans.iter().flatten()) {
@@ -69,6 +71,7 @@ impl Asked {
         }
     }
 
+    /// Takes in the results of a server.
     pub fn executed(&mut self, server: usize, rows: AllRows) {
         let outcomes = self.outcomes.get_mut(server).into_iter().flatten();
         for (outcome, answer) in outcomes.flatten().zip(rows.into_iter().flatten()) {

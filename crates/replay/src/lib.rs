@@ -1,8 +1,8 @@
 //! What would these servers do with my statements: fail, plan, return?
 //!
-//! A [`replay`] loads a dump into servers of its own, or takes servers as they are, explains every statement of
-//! a capture with all its values on each of them, executes what only reads, and says how the candidates differ
-//! from the base. No time is measured.
+//! A [`replay`] loads a dump into servers of its own, or takes servers as they are, explains every statement
+//! of a capture with all its values on each of them, executes what only reads, and says how the candidates
+//! differ from the base. No time is measured.
 //!
 //! Values are secrets: what leaves this crate has plans without constants, messages without values, and
 //! hashes of results in place of rows.

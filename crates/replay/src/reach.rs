@@ -144,8 +144,8 @@ impl Reach {
         connect(&self.endpoint, &login).map_err(|problem| self.named(problem))
     }
 
-    /// Has new statistics drawn on a server of our own. What is refused was refused after loading, too, and is
-    /// told.
+    /// Has new statistics drawn on a server of our own. What is refused was refused after loading, too, and
+    /// is told.
     ///
     /// Errors: what the server answers.
     pub fn analyze(&self) -> Result<(), Problem> {
@@ -192,6 +192,7 @@ fn login(role: &str) -> Login {
     }
 }
 
+/// How deltabench logs in to a server of its own.
 pub fn superuser(database: &str) -> Login {
     Login {
         user: SUPERUSER.to_owned(),

@@ -114,8 +114,8 @@ impl<'a> Servers<'a> {
     ///
     /// Must be called on a thread that outlives the servers.
     ///
-    /// Errors: an extension that a server lacks, a setting that it does not take; a role that may do too much,
-    /// a database that is another one.
+    /// Errors: an extension that a server lacks, a setting that it does not take; a role that may do too
+    /// much, a database that is another one.
     pub fn start(&mut self, request: &'a Request<'_>) -> Result<(), Problem> {
         let (Some(workspace), Some((_, survey))) = (&self.workspace, request.data.dump()) else {
             return self.look(request);

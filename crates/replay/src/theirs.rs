@@ -132,8 +132,8 @@ impl Theirs {
         let mut notes = Vec::new();
         if self.writable > 0 {
             notes.push(format!(
-                "role: on {name} it may change {} tables; deltabench's transactions only read, and a role that \
-                 may only read is safer",
+                "role: on {name} it may change {} tables; deltabench's transactions only read, and a role \
+                 that may only read is safer",
                 self.writable
             ));
         }

@@ -1,7 +1,8 @@
 //! The servers of a replay from block to block: restarted, analysed, connected to; and what is sent to them.
 //!
 //! Order of servers: base, placebo, candidates. The placebo is a copy of the base's data directory, page by
-//! page. Of servers that somebody else runs it is the base itself, and nothing of them restarts or is analysed.
+//! page. Of servers that somebody else runs it is the base itself, and nothing of them restarts or is
+//! analysed.
 
 mod found;
 

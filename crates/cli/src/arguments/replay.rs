@@ -16,8 +16,8 @@ pub struct ReplayArguments {
     /// The candidates, for example postgres:18 or path:/opt/pg18; dsn:… if the base is one
     #[arg(required = true)]
     pub candidates: Vec<String>,
-    /// The tables: a plain dump of pg_dump, also .gz and .zst; other dumps if pg_restore is in the PATH. Servers
-    /// that already run (dsn:…) have them
+    /// The tables: a plain dump of pg_dump, also .gz and .zst; other dumps if pg_restore is in the PATH.
+    /// Servers that already run (dsn:…) have them
     #[arg(long, value_name = "DUMP")]
     pub data: Option<PathBuf>,
     /// Compare plans, errors and results, and measure no time

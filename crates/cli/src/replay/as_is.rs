@@ -75,7 +75,7 @@ pub fn check(arguments: &ReplayArguments, specs: &[TargetSpec]) -> Result<(), Pr
 
 /// The servers, each with its login. Passwords come from where libpq looks for them.
 ///
-/// Errors: a server that cannot be reached, or is none of ours.
+/// Errors: a server that cannot be reached, or is too old or another product.
 pub fn wishes(specs: &[TargetSpec]) -> Result<Vec<Wish>, Problem> {
     let wish = |spec: &TargetSpec| {
         let TargetSpec::Dsn(remote) = spec else {

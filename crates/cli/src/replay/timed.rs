@@ -20,7 +20,7 @@ use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{Replayed, ReplayedFile};
 use deltabench_model::work::replay::ReplaySetup;
-use deltabench_replay::{Consent, Kept, Request, Wish, load_again};
+use deltabench_replay::{Consent, DumpFile, Kept, Request, Survey, Wish, load_again};
 use deltabench_report::replayed_json;
 use deltabench_run::events::Observer;
 use deltabench_run::session::SessionEnd;
@@ -228,12 +228,7 @@ pub fn resume(
     let found = super::sha256(&capture_path).map_err(Failure::Refused)?;
     same_file(&setup.capture, found.as_deref()).map_err(Failure::Refused)?;
     let capture = Capture::open(&capture_path).map_err(Failure::Refused)?;
-    let dump = setup.data.as_ref().map(|known| {
-        let dump = read_dump(Path::new(&known.path))?;
-        same_file(known, Some(&dump.1.sha256)).map_err(Failure::Refused)?;
-        Ok(dump)
-    });
-    let dump = dump.transpose()?;
+    let dump = setup.data.as_ref().map(same_dump).transpose()?;
     let (host, interrupted) = (bench.host.clone(), Arc::clone(&bench.interrupted));
     let request = Request {
         name: run,
@@ -305,6 +300,13 @@ fn wishes(plan: &Plan, setup: &ReplaySetup) -> Result<Vec<Wish>, Problem> {
         })
     };
     servers.zip(&setup.settings).map(wish).collect()
+}
+
+/// The dump that a replay began with.
+fn same_dump(known: &ReplayedFile) -> Result<(DumpFile, Survey), Failure> {
+    let dump = read_dump(Path::new(&known.path))?;
+    same_file(known, Some(&dump.1.sha256)).map_err(Failure::Refused)?;
+    Ok(dump)
 }
 
 /// Refuses a file that is not the one that a replay began with.

@@ -176,7 +176,7 @@ fn a_replay_that_is_killed_in_a_block_goes_on_there() {
     assert!(!tables.exists());
 }
 
-/// A dump of a function that does this if it is called while times are measured, and a statement that calls it.
+/// A statement that calls a function, and a dump of the function, which does something at a certain time.
 fn odd_function(lab: &Lab, condition: &str, does: &str) -> (PathBuf, PathBuf) {
     let dump = format!(
         "CREATE FUNCTION odd() RETURNS int STABLE LANGUAGE plpgsql AS $$ BEGIN

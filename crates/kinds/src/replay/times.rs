@@ -318,8 +318,8 @@ impl<'a> Measured<'a> {
         let is_there = servers.any(|server| server.installation.remote.is_some());
         is_there.then(|| {
             "not-restarted: the servers did not restart between blocks: what each start changes at random \
-             (addresses, placement in memory), and what one machine, network or sample of statistics does, is \
-             part of each difference and in no interval; the placebo is the base itself"
+             (addresses, placement in memory), and what one machine, network or sample of statistics does, \
+             is part of each difference and in no interval; the placebo is the base itself"
                 .to_owned()
         })
     }

@@ -60,7 +60,8 @@ pub struct TimedTuple {
     pub slowest_seconds: Option<f64>,
 }
 
-/// The place among a plan's servers of one in this place of the report: a plan has its placebo behind the base.
+/// The place among a plan's servers of one in this place of the report: a plan has its placebo behind the
+/// base.
 pub fn plan_place(report: usize) -> usize {
     if report == 0 { 0 } else { report + 1 }
 }

@@ -46,25 +46,31 @@ fn server_time(replayed: &Replayed, place: usize) -> Markup {
     html! {
         @if !rows.is_empty() {
             h2 { "Server time" }
-            table.replayed-all {
-                thead { tr { th {} @for name in times::columns(replayed) { th { (name) } } } }
-                tbody {
-                    @for row in &rows {
-                        tr {
-                            td { (row.sign) }
-                            td title=(row.text) {
-                                (row.name)
-                                @for text in &row.below { br; small { (text) } }
-                            }
-                            td { (row.share) }
-                            td { (row.ratio) }
-                            td { (row.milliseconds) }
-                            td { (row.plan) }
-                            td { (row.workload) }
-                        }
-                    }
+            div.replayed-wide {
+                table.replayed-all {
+                    thead { tr { th {} @for name in times::columns(replayed) { th { (name) } } } }
+                    @for row in &rows { (timed(row)) }
                 }
             }
+            p { small { (times::LEGEND) } }
+        }
+    }
+}
+
+/// A row of the times, with what is said below it over the whole width.
+fn timed(row: &times::Row) -> Markup {
+    html! {
+        tbody {
+            tr {
+                td { (row.sign) }
+                td title=(row.text) { (row.name) }
+                td { (row.share) }
+                td { (row.ratio) }
+                td { (row.milliseconds) }
+                td { (row.plan) }
+                td { (row.workload) }
+            }
+            @for text in &row.below { tr.below { td {} td colspan="6" { small { (text) } } } }
         }
     }
 }
@@ -134,9 +140,10 @@ fn all(replayed: &Replayed, place: usize) -> Markup {
     let verdicts: Vec<_> = verdicts(replayed, place).collect();
     html! {
         h2 { "All statements" }
-        table.replayed-all {
+        div.replayed-wide { table.replayed-all {
             thead { tr {
-                th { "statement" } th { (times::share_name(replayed.covered.weighted_by)) } th { "errors" } th { "plans" } th { "result" } th { "rows" }
+                th { "statement" } th { (times::share_name(replayed.covered.weighted_by)) }
+                th { "errors" } th { "plans" } th { "result" } th { "rows" }
             } }
             tbody {
                 @for (statement, verdict) in &verdicts {
@@ -152,7 +159,7 @@ fn all(replayed: &Replayed, place: usize) -> Markup {
                     }
                 }
             }
-        }
+        } }
         @if verdicts.is_empty() { p { "No statement of " (replayed.capture.path) " was replayed." } }
     }
 }
@@ -210,7 +217,7 @@ fn results_word(verdict: ResultVerdict) -> &'static str {
 fn conditions(replayed: &Replayed) -> Markup {
     html! {
         h2 { "What was replayed" }
-        ul.findings {
+        ul.findings.replayed-notes {
             @for text in left_out(replayed) { li { (text) } }
             @for (place, server) in replayed.servers.iter().enumerate() {
                 li { (if place == 0 { "base" } else { "candidate" }) ": " (server_name(replayed, place))

@@ -31,6 +31,10 @@ pub(super) struct Row {
     pub below: Vec<String>,
 }
 
+/// What the columns say.
+pub(super) const LEGEND: &str = "time on candidate / base [95 % interval], of all values together; workload: \
+                                 what it adds to the time of the workload";
+
 /// The names of the columns, as the rows have them.
 pub(super) fn columns(replayed: &Replayed) -> [&'static str; 6] {
     let share = share_name(replayed.covered.weighted_by);
@@ -345,11 +349,7 @@ pub(super) fn lines(replayed: &Replayed, place: usize, width: usize) -> Vec<Stri
             lines.extend(wrapped(text, width, INDENT, INDENT + 2));
         }
     }
-    lines.push(
-        "time on candidate / base [95 % interval], of all values together; workload: what it adds to the \
-         time of the workload"
-            .to_owned(),
-    );
+    lines.push(LEGEND.to_owned());
     lines
 }
 
@@ -378,8 +378,8 @@ pub(super) fn notes(replayed: &Replayed) -> Vec<String> {
         None => "in each all connections are new",
     };
     notes.push(format!(
-        "times: {blocks}; {begins}; caches are warm; a statement that moves the workload by less than {:.2} % \
-         does not matter",
+        "times: {blocks}; {begins}; caches are warm; a statement that moves the workload by less than \
+         {:.2} % does not matter",
         times.impact * 100.0
     ));
     if times.placebo_different > 0 {
