@@ -367,11 +367,10 @@ pub(super) fn notes(replayed: &Replayed) -> Vec<String> {
         return Vec::new();
     };
     let mut notes = times.notes.clone();
-    let blocks = match times.blocks {
-        blocks if blocks < times.planned_blocks => {
-            format!("{blocks} blocks, of {} planned", times.planned_blocks)
-        }
-        blocks => format!("{blocks} blocks"),
+    let blocks = plural(u64::from(times.blocks), "block");
+    let blocks = match times.blocks < times.planned_blocks {
+        true => format!("{blocks}, of {} planned", times.planned_blocks),
+        false => blocks,
     };
     let begins = match replayed.data {
         Some(_) => "in each all servers restart and draw new statistics",
