@@ -362,6 +362,25 @@ fn what_fails_on_the_candidate_in_one_block_has_no_verdict_from_the_others() {
 }
 
 #[test]
+fn what_no_block_had_time_for_is_named_with_what_it_takes() {
+    let mut plan = replay_plan(&[0.5, 0.5]);
+    if let Work::Replay(setup) = &mut plan.work {
+        setup.statements[1].tuples[0].slowest_seconds = Some(31.0);
+    }
+    let mut records = visits(&plan, &|_, _| 1.0, (0.005, 5));
+    records.retain(|record| record.cell == CellId(0));
+    let notes = |records: &[Record]| told(&plan, records).times.unwrap().notes;
+    let found = notes(&records);
+    assert!(
+        found[0].starts_with("no time for s1: an execution takes 31.0 s"),
+        "{found:?}"
+    );
+    // In the first block it may still come.
+    records.retain(|record| record.block == 0);
+    assert!(notes(&records).iter().all(|note| !note.contains("s1")));
+}
+
+#[test]
 fn a_statement_of_which_the_capture_has_no_weight_may_matter() {
     let mut plan = replay_plan(&[0.9, 0.1]);
     if let Work::Replay(setup) = &mut plan.work {
