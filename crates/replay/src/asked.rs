@@ -214,6 +214,7 @@ impl Asked {
         }
     }
 
+    /// How the candidates differ from the base.
     pub fn report(
         &self,
         request: &Request<'_>,

@@ -33,8 +33,8 @@ pub struct Kept {
 }
 
 /// Loads the dump into servers of its own, or takes those of somebody else as they are, asks them, and says
-/// how the candidates differ. It keeps the servers if times are wanted and can be measured, else it takes them
-/// down. `tell` hears how it goes on.
+/// how the candidates differ. It keeps the servers if times are wanted and can be measured, else it takes
+/// them down. `tell` hears how it goes on.
 ///
 /// Must be called on a thread that outlives the servers.
 ///
