@@ -8,6 +8,7 @@ use crate::console::{self, print_stdout, say, write_file};
 use crate::failure::Failure;
 use crate::invalidate::mark;
 use crate::output::analyse_run;
+use crate::rebased::relative_to;
 use crate::replay;
 use crate::request::percent;
 use crate::store::{open, store_problem};
@@ -40,20 +41,28 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     if let [name] = arguments.runs.as_slice()
         && replay::is_in_lab(name, config)
     {
+        no_other_base(arguments, "a replay")?;
         return replay::report(name, arguments, config);
     }
     let run = match study::wanted(&arguments.runs, arguments.by, config)? {
         Wanted::Run(run) => run,
-        Wanted::Bisection(name) => return bisect::report(&name, arguments, config),
+        Wanted::Bisection(name) => {
+            no_other_base(arguments, "a bisection")?;
+            return bisect::report(&name, arguments, config);
+        }
         Wanted::Study(runs) => return study::report(&runs, arguments),
     };
     let store = open(config)?;
     let mut plan = store.plan(&run).map_err(store_problem)?;
     if plan.work.replay().is_some() {
+        no_other_base(arguments, "a replay")?;
         return replay::report(&run, arguments, config);
     }
     if let Format::OfKind(form) = arguments.format {
         (form.check)(&plan).map_err(Failure::Refused)?;
+    }
+    if let Some(base) = &arguments.base {
+        plan = relative_to(&plan, base).map_err(Failure::Refused)?;
     }
     let chosen = arguments.delta.as_deref().map(percent).transpose();
     let delta_chosen = chosen.map_err(Failure::Refused)?.map(|chosen| DeltaChosen {
@@ -89,6 +98,20 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
         None => print_stdout(text.trim_end_matches('\n'))?,
     }
     Ok(deltabench_compare::exit_code(comparison))
+}
+
+/// Errors: another base for what has one question only.
+fn no_other_base(arguments: &Report, what: &str) -> Result<(), Failure> {
+    if arguments.base.is_none() {
+        return Ok(());
+    }
+    Err(Failure::Refused(
+        Problem::new("--base is for runs and studies")
+            .detail(format!(
+                "this is {what}: its sides are those that you named"
+            ))
+            .hint("leave out --base"),
+    ))
 }
 
 /// `deltabench notes`.

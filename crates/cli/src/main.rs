@@ -37,6 +37,7 @@ mod packaging;
 mod pause;
 mod progress;
 mod ready;
+mod rebased;
 mod reference;
 mod replay;
 mod request;

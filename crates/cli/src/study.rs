@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::console::{self, print_stdout, say, write_file};
 use crate::failure::Failure;
 use crate::output::analyse_this_hour;
+use crate::rebased::relative_to;
 use crate::replay::only_reported;
 use crate::store::store_problem;
 use crate::text::colour;
@@ -18,7 +19,7 @@ use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_report::{
-    JsonVersion, StudyContext, StudyFormat, StudyRunFacts, TerminalOptions, render_study,
+    JsonVersion, StudyContext, StudyFormat, StudyRunFacts, TerminalOptions, render_study, resolved,
 };
 use deltabench_store::{Found, RunState, Store};
 use std::collections::BTreeMap;
@@ -35,6 +36,8 @@ pub struct Loaded {
     /// Its own page, relative to the lab.
     page: Option<String>,
     withdrawn: Vec<Invalidation>,
+    /// The base that it was planned with, if it is judged relative to another one.
+    planned_base: Option<String>,
 }
 
 /// What the names of a `report` stand for.
@@ -111,8 +114,9 @@ pub fn report(runs: &[(PathBuf, String)], arguments: &Report) -> Result<u8, Fail
         ));
     }
     let format = StudyFormat::try_from(arguments.form()).map_err(Failure::Refused)?;
-    let loaded = load(runs, Vec::new())?;
-    let study = tables(&loaded, arguments.by)?;
+    let loaded = load(runs, Vec::new(), arguments.base.as_deref())?;
+    let mut study = tables(&loaded, arguments.by)?;
+    study.notes.extend(rebased(&loaded));
     let options = TerminalOptions {
         width: console::width(),
         colour: arguments.out.is_none() && colour(),
@@ -137,7 +141,7 @@ pub fn publish(
         .iter()
         .map(|run| (config.lab.clone(), run.clone()))
         .collect();
-    let loaded = load(&runs, known)?;
+    let loaded = load(&runs, known, None)?;
     let study = tables(&loaded, None)?;
     let options = TerminalOptions {
         width: console::width(),
@@ -171,6 +175,7 @@ impl Loaded {
             state: context.state,
             page: lab.join(&page).is_file().then_some(page),
             withdrawn: context.invalidations,
+            planned_base: context.planned_base.map(|base| resolved(&plan, base)),
             run: context.run,
             plan,
             comparison,
@@ -179,8 +184,12 @@ impl Loaded {
     }
 }
 
-/// Loads these runs, but those that are known.
-fn load(runs: &[(PathBuf, String)], known: Vec<Loaded>) -> Result<Vec<Loaded>, Failure> {
+/// Loads these runs, but those that are known, relative to another base than the planned one if it is named.
+fn load(
+    runs: &[(PathBuf, String)],
+    known: Vec<Loaded>,
+    base: Option<&str>,
+) -> Result<Vec<Loaded>, Failure> {
     let mut known: BTreeMap<String, Loaded> = known
         .into_iter()
         .map(|one| (one.run.clone(), one))
@@ -191,8 +200,13 @@ fn load(runs: &[(PathBuf, String)], known: Vec<Loaded>) -> Result<Vec<Loaded>, F
             Some(known) => known,
             None => {
                 let store = open(lab)?;
-                let plan = store.plan(run).map_err(store_problem)?;
+                let mut plan = store.plan(run).map_err(store_problem)?;
                 only_reported(run, &plan, "a study")?;
+                if let Some(base) = base {
+                    plan = relative_to(&plan, base).map_err(|problem| {
+                        Failure::Refused(problem.detail(format!("the run is {run}")))
+                    })?;
+                }
                 Loaded::of(lab, analyse_this_hour(run, &plan, &store)?, &store)?
             }
         });
@@ -275,6 +289,23 @@ fn left_out(loaded: &[Loaded]) -> Vec<String> {
         .filter_map(|loaded| loaded.plan.experiment.as_ref())
         .flat_map(|part| &part.left_out)
         .map(|(server, why)| format!("left out the optional server {server}: {why}"))
+        .collect();
+    notes.sort();
+    notes.dedup();
+    notes
+}
+
+/// That the runs are relative to another server than they were planned for.
+fn rebased(loaded: &[Loaded]) -> Vec<String> {
+    let mut notes: Vec<String> = loaded
+        .iter()
+        .filter_map(|loaded| {
+            let base = resolved(&loaded.plan, loaded.plan.base());
+            let planned = loaded.planned_base.as_ref()?;
+            Some(format!(
+                "relative to {base}, chosen for this report; planned relative to {planned}"
+            ))
+        })
         .collect();
     notes.sort();
     notes.dedup();

@@ -106,7 +106,7 @@ struct CellSides {
 impl CellSides {
     fn new(plan: &Plan, index: &Index<'_>, id: CellId) -> Self {
         let rounds = index.rounds(id);
-        let pair = |server| History::new(index, &rounds, id, plan.base(), server);
+        let pair = |server| History::new(index, &rounds, id, plan.compared_with(server), server);
         let placebo = plan.placebo().map(|server| (server, pair(server)));
         let delta = cell_delta(plan, placebo.as_ref().map(|(_, history)| history));
         let side = |server: ServerId, history: &History<'_>, once: bool| {
@@ -149,7 +149,7 @@ fn pace_of_others(
     } else {
         &rounds.disturbed
     };
-    let paces: Vec<_> = witnesses(plan, plan.base(), server)
+    let paces: Vec<_> = witnesses(plan, plan.compared_with(server), server)
         .into_iter()
         .map(|witness| index.paces(cell, witness, excluded))
         .filter(|paces| !paces.is_empty())

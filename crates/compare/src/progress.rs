@@ -32,7 +32,7 @@ pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {
     let index = Index::new(plan, slices);
     let cells = CellId::each().zip(&plan.cells).map(|(cell, _)| {
         let rounds = index.rounds(cell);
-        let pair = |server| History::new(&index, &rounds, cell, plan.base(), server);
+        let pair = |server| History::new(&index, &rounds, cell, plan.compared_with(server), server);
         let delta = cell_delta(plan, plan.placebo().map(pair).as_ref());
         let candidates = plan.candidates();
         if candidates.is_empty() {

@@ -79,8 +79,11 @@ impl Analysed {
         if elsewhere && sessions.is_empty() {
             history::add(&mut judged, store)?;
         }
+        let is_rebased = context.planned_base.is_some();
         let confirming = match confirming {
             Some(confirming) => Some(confirming),
+            // It asked whether the changes from the planned base recur.
+            None if is_rebased => None,
             None => stored_confirmation(&judged.run, store)?,
         };
         let Judged {
@@ -123,7 +126,7 @@ impl Analysed {
         };
         let mut shown = shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
-        if elsewhere {
+        if elsewhere && !is_rebased {
             sensitivity::add(&run, (&plan, &comparison), store, &mut context.figures)?;
         }
         Ok(Self {
@@ -234,7 +237,9 @@ fn context(judged: &Judged, store: &Store) -> Result<ReportContext, Problem> {
             servers.push(server_facts(run, server, store)?);
         }
         let json = |kind| Ok::<_, StoreError>(store.last_json(run, kind)?.unwrap_or_default());
+        let planned_base = store.plan(run)?.base();
         Ok(ReportContext {
+            planned_base: Some(planned_base).filter(|base| *base != plan.base()),
             run: run.clone(),
             state: reached.map_or(String::new(), |reached| reached.state.word().to_owned()),
             started_unix_ms: reached.map(|reached| reached.started_unix_ms),

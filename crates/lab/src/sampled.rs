@@ -71,7 +71,8 @@ fn sampled(records: &[Record], slices: &[Slice], plan: &Plan) -> Result<Vec<Samp
     let cells = || CellId::each().take(plan.cells.len());
     let of_placebo = |cell| {
         let (placebo, _) = placebo?;
-        judged(&blocks(&sides, cell, plan.base(), placebo), 0.0)
+        let copied = plan.compared_with(placebo);
+        judged(&blocks(&sides, cell, copied, placebo), 0.0)
     };
     let placebos: Vec<Option<SampledTime>> = cells().map(of_placebo).collect();
     let mut found = Vec::new();

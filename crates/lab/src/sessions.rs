@@ -75,6 +75,7 @@ pub(crate) fn of(
 /// What a later session says by itself, judged as the first one is.
 fn later(run: &str, first: &Plan, store: &Store) -> Result<Comparison, Problem> {
     let mut plan = store.plan(run).map_err(store_problem)?;
+    plan = plan.relative_to(first.base());
     plan.delta = first.delta;
     plan.delta_from_noise = first.delta_from_noise;
     Ok(Judged::of(run, &plan, store)?.into_comparison())

@@ -53,10 +53,21 @@ fn resolved(plan: &Plan, word: &str) -> String {
 pub(crate) fn lines(plan: &Plan, context: &ReportContext) -> Vec<String> {
     let again = command(plan);
     let mut lines = vec![words::shell(&again)];
+    let mut chosen = Vec::new();
     if let Some(delta) = context.delta_chosen {
         let share = words::share(delta.chosen).replace(' ', "");
-        let report = ["deltabench", "report", &context.run, "--delta", &share];
-        lines.push(words::shell(&report.map(str::to_owned)));
+        chosen.extend(["--delta".to_owned(), share]);
+    }
+    if context.planned_base.is_some() {
+        let base = crate::context::resolved(plan, plan.base());
+        chosen.extend(["--base".to_owned(), base]);
+    }
+    if !chosen.is_empty() {
+        let mut report = ["deltabench", "report", &context.run]
+            .map(str::to_owned)
+            .to_vec();
+        report.append(&mut chosen);
+        lines.push(words::shell(&report));
     }
     if again != plan.command {
         let typed = words::shell(&plan.command).replace(['\n', '\r'], " ");

@@ -39,6 +39,8 @@ pub struct ReportContext {
     pub confirmation_withdrawn: Vec<ConfirmationWithdrawn>,
     /// The δ that was chosen for this report instead of the plan's; absent for the plan's own.
     pub delta_chosen: Option<DeltaChosen>,
+    /// The base of the plan, where the report is relative to another server.
+    pub planned_base: Option<ServerId>,
     /// The one-second series of the host, in order; empty where none was collected.
     pub samples: Vec<Sample>,
     /// What happened at a moment: blocks, checkpoints, autovacuum; in order.

@@ -77,6 +77,7 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Valu
         }))),
         "delta": finite(comparison.delta),
         "delta_chosen": context.delta_chosen.and_then(chosen),
+        "planned_base": context.planned_base.map(|base| target(plan, context, base)),
         "stopping": stopping(&comparison.stopping),
         "sessions": unless_empty(context.sessions.iter().map(session)),
         "another_hour": hours::known_from(comparison),

@@ -1,11 +1,11 @@
 //! What was withdrawn, in words.
 
 use crate::conditions::Conditions;
-use crate::context::{DeltaChosen, ReportContext};
+use crate::context::{DeltaChosen, ReportContext, resolved};
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Verdict};
 use deltabench_model::invalidation::Invalidation;
-use deltabench_model::plan::{CellId, Plan};
+use deltabench_model::plan::{CellId, Plan, ServerId};
 
 /// What every report begins with: all withdrawals, one sentence each, those of the whole run first, then
 /// those of the run that confirmed it; and a δ that was chosen for the report.
@@ -37,7 +37,20 @@ pub(crate) fn sentences(plan: &Plan, context: &ReportContext) -> Vec<String> {
         )
     });
     let all = whole.chain(single).chain(confirming);
-    all.chain(context.delta_chosen.map(chosen)).collect()
+    let rebased = context.planned_base.map(|planned| rebased(plan, planned));
+    all.chain(context.delta_chosen.map(chosen))
+        .chain(rebased)
+        .collect()
+}
+
+/// That the report is relative to another server than the run was planned for.
+fn rebased(plan: &Plan, planned: ServerId) -> String {
+    format!(
+        "relative to {}, chosen for this report; the run was planned relative to {}, which also decided when \
+         cells had enough blocks",
+        resolved(plan, plan.base()),
+        resolved(plan, planned)
+    )
 }
 
 /// That a δ was chosen after the measurement.

@@ -66,6 +66,9 @@ pub struct Report {
     /// Judge again with this smallest change that matters
     #[arg(long, value_name = "PERCENT")]
     pub delta: Option<String>,
+    /// Judge again relative to this target of the run, for example `postgres:17.5`
+    #[arg(long, value_name = "TARGET")]
+    pub base: Option<String>,
     /// In the text form: every note and the whole reason of each cell
     #[arg(long)]
     pub verbose: bool,

@@ -95,7 +95,7 @@ impl<'a> Sources<'a> {
 
     /// Every cost that both sides of a pair have.
     pub(super) fn sampled(&self, cell: CellId, server: ServerId) -> Sampled {
-        let base = self.plan.base();
+        let base = self.plan.compared_with(server);
         let rounds = self.slices.rounds(cell);
         let history = History::new(&self.slices, &rounds, cell, base, server);
         let pairing = &history.counted(history.visits()).pairing;

@@ -25,6 +25,7 @@ mod hours;
 mod ledger;
 mod many;
 mod pipeline;
+mod rebased;
 mod rounds;
 mod segments;
 mod stalls;

@@ -66,6 +66,25 @@ fn a_delta_that_was_chosen_afterwards_says_so_first() {
 }
 
 #[test]
+fn another_base_than_planned_says_so_first() {
+    let mut full = full();
+    let (planned, candidate) = (full.plan.base(), full.plan.candidates()[0]);
+    let base = full.plan.server(candidate).unwrap().name();
+    full.plan = full.plan.relative_to(candidate);
+    full.context.planned_base = Some(planned);
+    all_begin_with(
+        &full,
+        "chosen for this report; the run was planned relative to",
+    );
+    let markdown = form(Format::Markdown, &full);
+    let again = format!("deltabench report 20251121-1043-7f3a --base {base}");
+    assert!(markdown.contains(&again), "{again}: {markdown}");
+    let json = json(&full);
+    assert_eq!(json["base"]["resolved"], base);
+    assert_ne!(json["planned_base"]["resolved"], base);
+}
+
+#[test]
 fn a_confirmation_that_was_withdrawn_is_no_secret() {
     let mut full = full();
     full.context.confirmation_withdrawn = vec![ConfirmationWithdrawn {

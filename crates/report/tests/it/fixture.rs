@@ -495,6 +495,7 @@ pub fn context() -> ReportContext {
         invalidations: Vec::new(),
         confirmation_withdrawn: Vec::new(),
         delta_chosen: None,
+        planned_base: None,
         samples: Vec::new(),
         marks: Vec::new(),
         results: Vec::new(),
