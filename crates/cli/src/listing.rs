@@ -19,6 +19,7 @@ use deltabench_acquire::{Availability, Cache};
 use deltabench_kinds::shown::WithProgress;
 use deltabench_lab::Analysed;
 
+use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_report::{DeltaChosen, TerminalOptions};
@@ -61,18 +62,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     if let Format::OfKind(form) = arguments.format {
         (form.check)(&plan).map_err(Failure::Refused)?;
     }
-    if let Some(base) = &arguments.base {
-        plan = relative_to(&plan, base).map_err(Failure::Refused)?;
-    }
-    let chosen = arguments.delta.as_deref().map(percent).transpose();
-    let delta_chosen = chosen.map_err(Failure::Refused)?.map(|chosen| DeltaChosen {
-        chosen,
-        planned: (!plan.delta_from_noise).then_some(plan.delta),
-    });
-    if let Some(delta) = delta_chosen {
-        plan.delta = delta.chosen;
-        plan.delta_from_noise = false;
-    }
+    let delta_chosen = judge_by(&mut plan, arguments).map_err(Failure::Refused)?;
     let mut analysed = analyse_run(&run, &plan, &store)?;
     analysed.context.delta_chosen = delta_chosen;
     let Analysed {
@@ -98,6 +88,23 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
         None => print_stdout(text.trim_end_matches('\n'))?,
     }
     Ok(deltabench_compare::exit_code(comparison))
+}
+
+/// Puts the base and the δ that were chosen for the report into the plan; returns the δ.
+///
+/// Errors: a target that the run does not have, a δ that is none.
+fn judge_by(plan: &mut Plan, arguments: &Report) -> Result<Option<DeltaChosen>, Problem> {
+    if let Some(base) = &arguments.base {
+        *plan = relative_to(plan, base)?;
+    }
+    let Some(delta) = arguments.delta.as_deref() else {
+        return Ok(None);
+    };
+    let planned = (!plan.delta_from_noise).then_some(plan.delta);
+    let chosen = percent(delta)?;
+    plan.delta = chosen;
+    plan.delta_from_noise = false;
+    Ok(Some(DeltaChosen { chosen, planned }))
 }
 
 /// Errors: another base for what has one question only.

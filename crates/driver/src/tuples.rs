@@ -42,6 +42,9 @@ pub struct TuplesSpec<'a> {
     pub order: &'a [usize],
     /// Limit for connecting and preparing.
     pub limit: Duration,
+    /// Limit for one part of an answer: more than the server's own limit of a statement, for a connection that
+    /// is dead without a word.
+    pub answer: Duration,
 }
 
 /// Plans after which the plan cache of a session has decided.
@@ -110,7 +113,7 @@ impl Tuples {
             Way::Extended => spec.tuples.iter().map(extended).collect::<Result<_, _>>()?,
             Way::Prepared => prepare(&mut session, spec)?,
         };
-        session.set_limit(None)?;
+        session.set_limit(Some(spec.answer))?;
         Ok(Self {
             connection: Connection::plain(session, endpoint),
             requests,

@@ -66,7 +66,8 @@ impl Analysed {
         Self::with(judged, confirming, store, true)
     }
 
-    /// `elsewhere`: also what other hours and other conditions say.
+    /// `elsewhere`: also what other hours and other conditions say. Relative to another base than planned no
+    /// other run says anything: they were asked about the planned one.
     fn with(
         mut judged: Judged,
         confirming: Option<Judged>,
@@ -74,17 +75,16 @@ impl Analysed {
         elsewhere: bool,
     ) -> Result<Self, Problem> {
         let mut context = context(&judged, store)?;
+        let is_rebased = context.planned_base.is_some();
+        let elsewhere = elsewhere && !is_rebased;
         let (lines, sessions) = sessions::of(&judged, store)?;
         context.sessions = lines;
         if elsewhere && sessions.is_empty() {
             history::add(&mut judged, store)?;
         }
-        let is_rebased = context.planned_base.is_some();
         let confirming = match confirming {
-            Some(confirming) => Some(confirming),
-            // It asked whether the changes from the planned base recur.
-            None if is_rebased => None,
-            None => stored_confirmation(&judged.run, store)?,
+            None if !is_rebased => stored_confirmation(&judged.run, store)?,
+            given => given,
         };
         let Judged {
             run,
@@ -126,7 +126,7 @@ impl Analysed {
         };
         let mut shown = shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
-        if elsewhere && !is_rebased {
+        if elsewhere {
             sensitivity::add(&run, (&plan, &comparison), store, &mut context.figures)?;
         }
         Ok(Self {

@@ -21,6 +21,7 @@ pub mod metric;
 pub mod plan;
 pub mod problem;
 pub mod profile;
+mod rebased;
 pub mod record;
 pub mod replayed;
 pub mod sampled;

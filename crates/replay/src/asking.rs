@@ -3,7 +3,7 @@
 use crate::reach::{COMPARABLE, Reach, Who, session};
 use crate::results::{Reading, Rows};
 use crate::said::{self, Known};
-use crate::session::{ErrorClass, connect, disk_full, gone, run};
+use crate::session::{ErrorClass, answer_limit, connect, disk_full, gone, refused, run};
 use crate::shape::{Roots, Shape};
 use crate::work::{Job, TupleJob};
 use deltabench_driver::admin::text_row;
@@ -195,6 +195,9 @@ impl Asking<'_> {
         let named = |problem| self.reach.named(problem);
         let client = connect(&self.reach.endpoint, &self.reach.login(&who));
         let mut client = client.map_err(named)?;
+        let limit = Some(answer_limit(self.timeout_seconds));
+        let limited = client.set_timeout(limit);
+        limited.map_err(|error| named(refused(&error)))?;
         let settings = session(self.timeout_seconds).join("; ");
         run(&mut client, &format!("{settings}; {COMPARABLE}")).map_err(named)?;
         if let Some(set) = who.set_path() {

@@ -112,6 +112,7 @@ mod tests {
         let volatile = Volatile {
             functions: BTreeSet::from(["visit".to_owned()]),
             views: BTreeSet::new(),
+            ..Volatile::default()
         };
         let plans = Vec::new;
         let facts = || Facts {

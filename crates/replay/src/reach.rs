@@ -12,8 +12,10 @@ use std::collections::BTreeSet;
 /// Settings of every session that replays, whether its answers or its times are wanted: nothing changes,
 /// nothing waits for ever, and values are printed in one way. What values mean stays as it is configured: the
 /// order of day and month, the time zone. So does what printing a float costs, which depends on the version.
-const SESSION: [&str; 7] = [
+const SESSION: [&str; 8] = [
     "SET default_transaction_read_only = on",
+    // A serializable reader can make the transactions of others fail.
+    "SET default_transaction_isolation = 'read committed'",
     "SET lock_timeout = '5s'",
     "SET idle_in_transaction_session_timeout = '60s'",
     "SET datestyle = 'ISO'",

@@ -1,7 +1,7 @@
 //! What is not executed: a transaction that only reads does not stop every function.
 
 use crate::session::query;
-use deltabench_capture::Token;
+use deltabench_capture::{Token, tokens};
 use deltabench_driver::Client;
 use deltabench_model::problem::Problem;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// Functions of the server itself that do something to it, to the session or to others.
 ///
 /// Source: PostgreSQL manual, "System Administration Functions" and "Large Objects".
-const HARMFUL: [&str; 12] = [
+const HARMFUL: [&str; 17] = [
     "pg_cancel_backend",
     "pg_terminate_backend",
     "pg_reload_conf",
@@ -22,9 +22,14 @@ const HARMFUL: [&str; 12] = [
     "pg_sleep_for",
     "pg_sleep_until",
     "pg_stat_reset",
+    "gin_clean_pending_list",
+    "lowrite",
+    "pg_current_xact_id",
+    "pg_export_snapshot",
+    "txid_current",
 ];
 /// Beginnings of names of such functions.
-const HARMFUL_FAMILIES: [&str; 17] = [
+const HARMFUL_FAMILIES: [&str; 22] = [
     "pg_advisory",
     "pg_try_advisory",
     "lo_",
@@ -42,7 +47,18 @@ const HARMFUL_FAMILIES: [&str; 17] = [
     "pg_stop_",
     "pg_wal_replay_",
     "pg_file_",
+    "brin_",
+    "pg_clear_",
+    "pg_copy_",
+    "pg_restore_",
+    "pg_sync_",
 ];
+/// Volatile functions of the server that only tell something; all others of it are refused, those that we do
+/// not know included.
+const TELLING: &str = "'clock_timestamp', 'currval', 'gen_random_uuid', 'lastval', 'pg_column_size',
+  'pg_current_wal_lsn', 'pg_database_size', 'pg_indexes_size', 'pg_is_in_recovery', 'pg_relation_size',
+  'pg_sequence_last_value', 'pg_table_size', 'pg_tablespace_size', 'pg_total_relation_size', 'random',
+  'random_normal', 'setseed', 'timeofday', 'uuidv4', 'uuidv7'";
 
 /// Volatile functions of the user on a server, and views that call one.
 const VOLATILE: &str = "WITH RECURSIVE
@@ -63,12 +79,22 @@ const VOLATILE: &str = "WITH RECURSIVE
   SELECT 'f', name FROM functions
   UNION SELECT 'v', c.relname FROM views JOIN pg_catalog.pg_class c ON c.oid = views.oid";
 
+/// The views of the user on a server with their queries: what depends on a function of the server itself is in
+/// no catalog.
+const VIEWS: &str = "SELECT c.relname, pg_catalog.pg_get_viewdef(c.oid) FROM pg_catalog.pg_class c
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  WHERE c.relkind = 'v' AND n.nspname NOT IN ('pg_catalog', 'information_schema')";
+
 /// What has effects of its own on a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Volatile {
     pub functions: BTreeSet<String>,
     /// Views that call one of them.
     pub views: BTreeSet<String>,
+    /// Volatile functions of the server itself, but those that only tell something.
+    pub of_server: BTreeSet<String>,
+    /// Views that call one of these, or another function that does something.
+    pub harmful_views: BTreeSet<String>,
 }
 
 impl Volatile {
@@ -84,7 +110,39 @@ impl Volatile {
                 _ => false,
             };
         }
+        let of_server = format!(
+            "SELECT proname FROM pg_catalog.pg_proc
+               WHERE provolatile = 'v' AND pronamespace = 'pg_catalog'::pg_catalog.regnamespace
+                 AND prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype AND proname NOT IN ({TELLING})"
+        );
+        let names = query(client, &of_server)?.into_iter().flatten();
+        found.of_server = names.flatten().collect();
+        let views: Vec<(String, String)> = query(client, VIEWS)?
+            .into_iter()
+            .filter_map(|row| match <[Option<String>; 2]>::try_from(row) {
+                Ok([Some(name), Some(text)]) => Some((name, text)),
+                _ => None,
+            })
+            .collect();
+        found.add_views(&views);
         Ok(found)
+    }
+
+    /// Finds the views that do something, and those that read such a view.
+    fn add_views(&mut self, views: &[(String, String)]) {
+        loop {
+            let others = views
+                .iter()
+                .filter(|(name, _)| !self.harmful_views.contains(name));
+            let harmful: Vec<String> = others
+                .filter(|(_, text)| self.objection(&tokens(text).tokens, true).is_some())
+                .map(|(name, _)| name.clone())
+                .collect();
+            if harmful.is_empty() {
+                return;
+            }
+            self.harmful_views.extend(harmful);
+        }
     }
 
     /// Why a statement is not executed; absent if it may be. With `allowed`, functions of the user may be.
@@ -92,16 +150,22 @@ impl Volatile {
         let mut names = tokens.iter().enumerate().filter_map(|(at, token)| {
             let name = token.name()?;
             let called = tokens.get(at + 1).is_some_and(|next| next.is_mark("("));
-            Some((name, called))
+            // `row.function` calls it, too.
+            let before = at.checked_sub(1).and_then(|before| tokens.get(before));
+            let may_call = called || before.is_some_and(|before| before.is_mark("."));
+            Some((name, called, may_call))
         });
-        names.find_map(|(name, called)| {
-            if called && is_harmful(&name) {
+        names.find_map(|(name, called, may_call)| {
+            if called && (is_harmful(&name) || self.of_server.contains(&name)) {
                 return Some(format!("it calls {name}"));
             }
-            if called && !allowed && self.functions.contains(&name) {
+            if may_call && !allowed && self.functions.contains(&name) {
                 return Some(format!(
                     "it calls {name}, a volatile function of the database"
                 ));
+            }
+            if self.harmful_views.contains(&name) {
+                return Some(format!("the view {name} does more than read"));
             }
             let view = !allowed && self.views.contains(&name);
             view.then(|| format!("the view {name} calls a volatile function of the database"))
@@ -119,12 +183,13 @@ fn is_harmful(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltabench_capture::tokens;
 
     fn volatile() -> Volatile {
         Volatile {
             functions: BTreeSet::from(["send_mail".to_owned()]),
             views: BTreeSet::from(["outbox".to_owned()]),
+            of_server: BTreeSet::from(["query_to_xml".to_owned()]),
+            harmful_views: BTreeSet::new(),
         }
     }
 
@@ -140,6 +205,7 @@ mod tests {
             "select U&\"send\\005Fmail\"(1)",
             "select * from shop.outbox",
             "SELECT SEND_MAIL(1)",
+            "select c.send_mail from customers c",
         ] {
             assert!(objection(text, false).is_some(), "{text}");
             assert!(objection(text, true).is_none(), "{text}");
@@ -158,8 +224,31 @@ mod tests {
             "select pg_try_advisory_lock(1)",
             "select pg_create_restore_point('x')",
             "select pg_wal_replay_pause()",
+            "select txid_current()",
+            "select brin_summarize_new_values('i')",
+            "select query_to_xml('delete from t', true, true, '')",
         ] {
             assert!(objection(text, true).is_some(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_view_that_takes_a_lock_is_not_read_and_neither_is_one_that_reads_it() {
+        let mut known = volatile();
+        let view = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        known.add_views(&[
+            view("open_jobs", " SELECT id FROM my_jobs"),
+            view(
+                "my_jobs",
+                " SELECT id FROM jobs WHERE pg_try_advisory_lock(id)",
+            ),
+            view("outbox", " SELECT send_mail(id) FROM mails"),
+            view("all_jobs", " SELECT id, \"pg_notify\" FROM jobs"),
+        ]);
+        let expected = ["my_jobs", "open_jobs"].map(str::to_owned);
+        assert_eq!(known.harmful_views, BTreeSet::from(expected));
+        let read = |text: &str| known.objection(&tokens(text).tokens, true);
+        assert!(read("select * from open_jobs").is_some());
+        assert!(read("select * from all_jobs, outbox").is_none());
     }
 }

@@ -9,6 +9,12 @@ use std::time::Duration;
 /// Limit for one connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long an answer may take on the client's side: the server's own limit, and some more. A connection that a
+/// firewall has dropped says nothing.
+pub fn answer_limit(timeout_seconds: u32) -> Duration {
+    Duration::from_secs(u64::from(timeout_seconds) + 30)
+}
+
 /// A connection.
 ///
 /// Errors: the server cannot be reached.
@@ -25,7 +31,8 @@ pub enum ErrorClass {
     Statement,
     /// The statement did not end in time.
     TooLong,
-    /// Memory or another limit of this machine was too small: no difference between servers.
+    /// Memory or another limit of a machine was too small, or other work was in the way: no difference between
+    /// servers.
     Resources,
     DiskFull,
     /// The server is of no use any more.
@@ -36,8 +43,12 @@ pub enum ErrorClass {
 const TOO_LONG: &str = "57014";
 /// SQLSTATE of a full disk.
 const DISK_FULL: &str = "53100";
-/// Class of errors of resources, which are those of this machine.
+/// Class of errors of resources, which are those of a machine.
 const RESOURCES: &str = "53";
+/// Class of conflicts with other transactions, on a standby with what it replays; and a lock that was not had in
+/// time.
+const CONFLICTS: &str = "40";
+const NO_LOCK: &str = "55P03";
 /// SQLSTATEs after which a server is of no use: it shuts down, crashed or starts, a device fails, data or an
 /// index is damaged. A missing library (58P01), an internal error (XX000) and the connection of a foreign
 /// table (08) are differences like any other.
@@ -51,7 +62,10 @@ impl ErrorClass {
             _ if error.is_fatal() => Self::Useless,
             state if USELESS.contains(&state) => Self::Useless,
             TOO_LONG => Self::TooLong,
-            state if state.starts_with(RESOURCES) => Self::Resources,
+            NO_LOCK => Self::Resources,
+            state if state.starts_with(RESOURCES) || state.starts_with(CONFLICTS) => {
+                Self::Resources
+            }
             _ => Self::Statement,
         }
     }
@@ -139,6 +153,8 @@ mod tests {
         assert_eq!(class("FATAL", "42501"), ErrorClass::Useless);
         assert_eq!(class("ERROR", "57014"), ErrorClass::TooLong);
         assert_eq!(class("ERROR", "53100"), ErrorClass::DiskFull);
-        assert_eq!(class("ERROR", "53400"), ErrorClass::Resources);
+        for passing in ["53400", "40001", "40P01", "55P03"] {
+            assert_eq!(class("ERROR", passing), ErrorClass::Resources);
+        }
     }
 }

@@ -11,6 +11,7 @@ pub use found::{TupleFacts, statements};
 use crate::reach::{Reach, Who, session};
 use crate::request::{Request, Wish};
 use crate::servers::{Member, Servers, settings};
+use crate::session::answer_limit;
 use crate::watched::watched;
 use crate::work::{Job, Work};
 use deltabench_capture::Protocol;
@@ -147,6 +148,7 @@ impl TimedServers {
             tuples: &tuples,
             order,
             limit: CONNECT_LIMIT,
+            answer: answer_limit(self.timeout_seconds),
         };
         Tuples::open(&reach.endpoint, &reach.login(&job.who), &spec)
     }

@@ -34,6 +34,7 @@ fn each_way_of_sending_executes_the_tuple_that_is_named_and_survives_an_error() 
                 tuples,
                 order: &[0, 1],
                 limit: PATIENCE,
+                answer: PATIENCE,
             };
             let mut line = Tuples::open(&cluster.endpoint(), &cluster.login(), &spec).unwrap();
             for (place, rows) in [(0, 3), (1, 0), (0, 3)] {
@@ -72,6 +73,7 @@ fn every_prepared_text_is_planned_until_its_plan_cache_has_decided() {
                 tuples,
                 order: &[2, 0, 1],
                 limit: PATIENCE,
+                answer: PATIENCE,
             };
             Tuples::open(&cluster.endpoint(), &cluster.login(), &spec)
         };
@@ -97,6 +99,7 @@ fn another_thread_ends_an_execution() {
         tuples: &tuples,
         order: &[],
         limit: PATIENCE,
+        answer: PATIENCE,
     };
     for cluster in clusters(&[]) {
         let mut line = Tuples::open(&cluster.endpoint(), &cluster.login(), &spec).unwrap();
