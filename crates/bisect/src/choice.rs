@@ -55,7 +55,15 @@ pub fn next(sequence: &Sequence<'_>, wish: &Wish) -> Next {
 
 /// The point that says most about where the step of an interval is.
 fn halve(sequence: &Sequence<'_>, interval: &Interval) -> Option<Choice> {
-    let inside: Vec<usize> = (interval.from + 1..interval.to).collect();
+    Some(Choice {
+        point: middle(sequence, (interval.from, interval.to))?,
+        interval: *interval,
+    })
+}
+
+/// The point between two others that says most about where a step is; nothing if none can be measured.
+pub(crate) fn middle(sequence: &Sequence<'_>, (from, to): (usize, usize)) -> Option<usize> {
+    let inside: Vec<usize> = (from + 1..to).collect();
     let skipped: Vec<usize> = inside
         .iter()
         .copied()
@@ -63,7 +71,7 @@ fn halve(sequence: &Sequence<'_>, interval: &Interval) -> Option<Choice> {
         .collect();
     let mut candidates: Vec<(usize, f64)> = Vec::new();
     let weight = |point: usize| sequence.weight(point);
-    let whole: f64 = inside.iter().copied().map(weight).sum::<f64>() + weight(interval.to);
+    let whole: f64 = inside.iter().copied().map(weight).sum::<f64>() + weight(to);
     let mut before = 0.0;
     for point in inside {
         before += weight(point);
@@ -72,11 +80,7 @@ fn halve(sequence: &Sequence<'_>, interval: &Interval) -> Option<Choice> {
         }
     }
     let price = |point: usize| sequence.price(point);
-    let point = pick(&candidates, &skipped, interval.to - interval.from, price)?;
-    Some(Choice {
-        point,
-        interval: *interval,
-    })
+    pick(&candidates, &skipped, to - from, price)
 }
 
 /// Of points, each with the bits that measuring it would say, the one to measure: away from those that could

@@ -1,5 +1,7 @@
 //! How many points a search will measure.
 
+use crate::choice::middle;
+use crate::gaussian::number;
 use crate::sequence::Sequence;
 
 /// How many points will be measured beside the ends.
@@ -11,26 +13,82 @@ pub struct Looks {
     pub all: usize,
 }
 
-/// How many points will be measured beside the ends, if all can be.
+/// A forecast holds if a search takes at most this many looks more or fewer.
+const WITHIN: usize = 2;
+
+/// How many points will be measured beside the ends, if all can be and steps are where the weights say.
 ///
-/// One step of `n` likely places takes as many looks as the entropy of the weights has bits; `k` steps share
-/// the first log₂ k of them.
+/// For one step: the number that is within two of the looks that the search takes in most cases. For
+/// several: how many of all intervals that the search may halve hold at least one of them, on average.
 #[must_use]
 pub fn forecast(sequence: &Sequence<'_>, steps: usize) -> Looks {
-    let places = 1..sequence.points.len();
-    let count = places.len();
-    let whole: f64 = places.clone().map(|point| sequence.weight(point)).sum();
-    let share = |point: usize| sequence.weight(point) / whole;
-    let entropy: f64 = places.map(share).map(|p| -p * p.log2()).sum();
-    let one = rounded_up(entropy).min(count.saturating_sub(1));
+    let halved = Halved::of(sequence);
+    let count = halved.each.len();
     let steps = steps.clamp(1, count.max(1));
-    let shared = steps.ilog2();
-    let alone = one.saturating_sub(usize::try_from(shared).unwrap_or(0));
-    let all = (steps - 1 + steps * alone).min(count.saturating_sub(1));
+    let one = usual(&halved.each, rounded_up(halved.looks(1)));
+    let all = rounded_up(halved.looks(steps));
     Looks {
         one,
-        all: all.max(one),
+        all: all.min(count.saturating_sub(1)).max(one),
     }
+}
+
+/// Everything that the search may halve.
+#[derive(Default)]
+struct Halved {
+    /// For each interval that may be halved: how likely a step is in it.
+    shares: Vec<f64>,
+    /// For a step at each place: how likely that is, in any unit, and the looks that the search takes to it.
+    each: Vec<(f64, usize)>,
+}
+
+impl Halved {
+    fn of(sequence: &Sequence<'_>) -> Self {
+        let last = sequence.points.len().saturating_sub(1);
+        let weight = |(from, to): (usize, usize)| {
+            (from + 1..=to)
+                .map(|point| sequence.weight(point))
+                .sum::<f64>()
+        };
+        let whole = weight((0, last));
+        let mut halved = Self::default();
+        let mut open = vec![(0, last, 0)];
+        while let Some((from, to, looks)) = open.pop() {
+            match middle(sequence, (from, to)) {
+                Some(point) => {
+                    halved.shares.push(weight((from, to)) / whole);
+                    open.extend([(from, point, looks + 1), (point, to, looks + 1)]);
+                }
+                None => {
+                    let places = from + 1..=to;
+                    let each = places.map(|point| (sequence.weight(point), looks));
+                    halved.each.extend(each);
+                }
+            }
+        }
+        halved
+    }
+
+    /// Looks until all of so many steps are found, on average.
+    fn looks(&self, steps: usize) -> f64 {
+        let without = |share: &f64| (1.0 - share).max(0.0).powf(number(steps));
+        self.shares.iter().map(|share| 1.0 - without(share)).sum()
+    }
+}
+
+/// The number that most of these searches come near to; of several the one that is nearest to `mean`.
+fn usual(each: &[(f64, usize)], mean: usize) -> usize {
+    let share = |forecast: usize| {
+        let near = each
+            .iter()
+            .filter(|(_, looks)| looks.abs_diff(forecast) <= WITHIN);
+        near.map(|(weight, _)| weight).sum::<f64>()
+    };
+    let most = each.iter().map(|(_, looks)| *looks).max().unwrap_or(0);
+    let best = (0..=most).map(share).fold(0.0, f64::max);
+    let good = (0..=most).filter(|forecast| share(*forecast) >= best * (1.0 - 1e-9));
+    good.min_by_key(|forecast| forecast.abs_diff(mean))
+        .unwrap_or(mean)
 }
 
 /// The next whole number from a small one above 0.
