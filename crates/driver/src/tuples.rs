@@ -42,8 +42,8 @@ pub struct TuplesSpec<'a> {
     pub order: &'a [usize],
     /// Limit for connecting and preparing.
     pub limit: Duration,
-    /// Limit for one part of an answer: more than the server's own limit of a statement, for a connection that
-    /// is dead without a word.
+    /// Limit for one part of an answer: more than the server's own limit of a statement, for a connection
+    /// that is dead without a word.
     pub answer: Duration,
 }
 

@@ -79,8 +79,8 @@ const VOLATILE: &str = "WITH RECURSIVE
   SELECT 'f', name FROM functions
   UNION SELECT 'v', c.relname FROM views JOIN pg_catalog.pg_class c ON c.oid = views.oid";
 
-/// The views of the user on a server with their queries: what depends on a function of the server itself is in
-/// no catalog.
+/// The views of the user on a server with their queries: no catalog says that one calls a function of the
+/// server itself.
 const VIEWS: &str = "SELECT c.relname, pg_catalog.pg_get_viewdef(c.oid) FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   WHERE c.relkind = 'v' AND n.nspname NOT IN ('pg_catalog', 'information_schema')";

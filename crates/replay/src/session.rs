@@ -9,8 +9,8 @@ use std::time::Duration;
 /// Limit for one connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long an answer may take on the client's side: the server's own limit, and some more. A connection that a
-/// firewall has dropped says nothing.
+/// How long an answer may take on the client's side: the server's own limit, and some more. A connection that
+/// a firewall has dropped says nothing.
 pub fn answer_limit(timeout_seconds: u32) -> Duration {
     Duration::from_secs(u64::from(timeout_seconds) + 30)
 }
@@ -31,8 +31,8 @@ pub enum ErrorClass {
     Statement,
     /// The statement did not end in time.
     TooLong,
-    /// Memory or another limit of a machine was too small, or other work was in the way: no difference between
-    /// servers.
+    /// Memory or another limit of a machine was too small, or other work was in the way: no difference
+    /// between servers.
     Resources,
     DiskFull,
     /// The server is of no use any more.
@@ -45,8 +45,8 @@ const TOO_LONG: &str = "57014";
 const DISK_FULL: &str = "53100";
 /// Class of errors of resources, which are those of a machine.
 const RESOURCES: &str = "53";
-/// Class of conflicts with other transactions, on a standby with what it replays; and a lock that was not had in
-/// time.
+/// Class of conflicts with other transactions, on a standby with what it replays; and a lock that was not had
+/// in time.
 const CONFLICTS: &str = "40";
 const NO_LOCK: &str = "55P03";
 /// SQLSTATEs after which a server is of no use: it shuts down, crashed or starts, a device fails, data or an
