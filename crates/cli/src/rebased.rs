@@ -11,18 +11,15 @@ pub fn relative_to(plan: &Plan, target: &str) -> Result<Plan, Problem> {
         let servers = ServerId::each().zip(&plan.servers);
         servers.filter(|(_, server)| server.role != Role::Placebo)
     };
-    let is_meant = |server: &PlannedServer| {
-        let installation = &server.installation;
-        [&server.name(), &installation.resolved, &installation.asked].contains(&&target.to_owned())
+    let named = |is_meant: &dyn Fn(&PlannedServer) -> bool| -> Vec<ServerId> {
+        let meant = sides().filter(|(_, server)| is_meant(server));
+        meant.map(|(id, _)| id).collect()
     };
-    let by_name: Vec<ServerId> = sides()
-        .filter(|(_, server)| server.name() == target)
-        .map(|(id, _)| id)
-        .collect();
-    let meant: Vec<ServerId> = sides()
-        .filter(|(_, server)| is_meant(server))
-        .map(|(id, _)| id)
-        .collect();
+    let by_name = named(&|server| server.name() == target);
+    let meant = named(&|server| {
+        let installation = &server.installation;
+        installation.resolved == target || installation.asked == target
+    });
     let names: Vec<String> = sides().map(|(_, server)| server.name()).collect();
     let names = names.join(", ");
     match (by_name.as_slice(), meant.as_slice()) {

@@ -173,7 +173,8 @@ impl Loaded {
         Ok(Self {
             host: host_of(&context.run, lab, store)?,
             state: context.state,
-            page: lab.join(&page).is_file().then_some(page),
+            // It is relative to the planned base.
+            page: (context.planned_base.is_none() && lab.join(&page).is_file()).then_some(page),
             withdrawn: context.invalidations,
             planned_base: context.planned_base.map(|base| resolved(&plan, base)),
             run: context.run,
@@ -303,7 +304,8 @@ fn rebased(loaded: &[Loaded]) -> Vec<String> {
             let base = resolved(&loaded.plan, loaded.plan.base());
             let planned = loaded.planned_base.as_ref()?;
             Some(format!(
-                "relative to {base}, chosen for this report; planned relative to {planned}"
+                "relative to {base}, chosen for this report; planned relative to {planned}, which \
+                 decided when cells had enough blocks"
             ))
         })
         .collect();

@@ -30,6 +30,7 @@ pub(crate) fn of_run(
     for name in store.sampling_for(run).map_err(store_problem)? {
         let later = in_run(&name, store).map_err(store_problem)?;
         let (theirs, records, slices) = later;
+        let theirs = theirs.relative_to(plan.base());
         let withdrawn = store.invalidations(&name).map_err(store_problem)?;
         let found_there = sampled(&records, &slices, &theirs)?.into_iter();
         for one in found_there.filter(|one| !is_withdrawn(&withdrawn, one.cell)) {

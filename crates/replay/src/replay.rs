@@ -316,9 +316,7 @@ fn execute(
 ) -> Result<(), Problem> {
     let mut volatile = Volatile::default();
     for server in asking {
-        let found = Volatile::of(&mut server.reach.own()?)?;
-        volatile.functions.extend(found.functions);
-        volatile.views.extend(found.views);
+        volatile.merge(Volatile::of(&mut server.reach.own()?)?);
     }
     asked.object(work, &volatile, request.consent);
     let may = |job: usize, tuple: usize| asked.may_execute(job, tuple);

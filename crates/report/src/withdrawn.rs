@@ -45,11 +45,12 @@ pub(crate) fn sentences(plan: &Plan, context: &ReportContext) -> Vec<String> {
 
 /// That the report is relative to another server than the run was planned for.
 fn rebased(plan: &Plan, planned: ServerId) -> String {
+    let planned = resolved(plan, planned);
     format!(
-        "relative to {}, chosen for this report; the run was planned relative to {}, which also decided when \
-         cells had enough blocks",
-        resolved(plan, plan.base()),
-        resolved(plan, planned)
+        "relative to {}, chosen for this report; the run was planned relative to {planned}: that decided \
+         when cells had enough blocks, the placebo is its copy, and notes from the time of measuring call it \
+         the base",
+        resolved(plan, plan.base())
     )
 }
 

@@ -67,7 +67,6 @@ pub(super) fn background(step: InsertStep, record: &StepRecord) -> Option<f64> {
 ///
 /// The mean over the passes decides, as the published table prints it; a single slow pass is told of.
 pub(super) fn missed(plan: &Plan, setup: &InsertSetup, steps: &[StepRecord]) -> Unfit {
-    let base = plan.base();
     let service = |cell: CellId, server: ServerId, step: InsertStep| {
         let of = steps.iter().filter(|record| {
             (record.cell, record.server) == (cell, server) && record.void.is_none()
@@ -80,12 +79,15 @@ pub(super) fn missed(plan: &Plan, setup: &InsertSetup, steps: &[StepRecord]) -> 
         let Some(step) = InsertStep::from_name(&planned.workload) else {
             continue;
         };
-        let of_base = service(cell, base, step);
         for (server, _) in ServerId::each()
             .zip(&plan.servers)
-            .filter(|(id, _)| *id != base)
+            .filter(|(id, _)| *id != plan.base())
         {
-            let late = [(base, of_base), (server, service(cell, server, step))];
+            let base = plan.compared_with(server);
+            let late = [
+                (base, service(cell, base, step)),
+                (server, service(cell, server, step)),
+            ];
             let texts: Vec<String> = late
                 .into_iter()
                 .filter_map(|(id, service)| Some(text(&plan.server_name(id), &service?)))

@@ -1,7 +1,7 @@
 //! Where the time goes: to the statements that can move the workload, and of these to the uncertain ones.
 
 use deltabench_compare::impact::ServerTimes;
-use deltabench_model::plan::{CellId, Plan};
+use deltabench_model::plan::{CellId, Plan, Role, ServerId};
 use deltabench_model::replayed::WeightedBy;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
@@ -102,7 +102,13 @@ pub fn parts(
     };
     let needs: Vec<f64> = cells.iter().map(need).collect();
     let sum: f64 = needs.iter().sum();
-    let servers = to_f64(count(plan.servers.len()).max(1));
+    let servers = ServerId::each().take(plan.servers.len());
+    let servers = to_f64(
+        servers
+            .map(|server| passes(plan, server))
+            .sum::<u64>()
+            .max(1),
+    );
     let part = |(cell, need): (&CellId, &f64)| {
         let part = if sum > 0.0 {
             need / sum
@@ -121,6 +127,21 @@ pub fn parts(
         }
     };
     cells.iter().zip(&needs).map(part).collect()
+}
+
+/// How often a slice executes its tuples on a server.
+///
+/// Two servers that somebody else runs are three sides: base and placebo are one server, which executes
+/// everything twice and finds caches warm the second time. So the candidates do, too.
+pub fn passes(plan: &Plan, server: ServerId) -> u64 {
+    let is_alone = plan.server(server).is_some_and(|server| {
+        server.role == Role::Candidate && server.installation.remote.is_some()
+    });
+    if is_alone && plan.placebo().is_some() {
+        2
+    } else {
+        1
+    }
 }
 
 /// The blocks in which a cell was measured.
@@ -152,7 +173,7 @@ pub fn seconds_when_asked(statement: &TimedStatement) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltabench_model::plan::ServerId;
+    use deltabench_model::installation::{Remote, RemoteTls};
     use deltabench_model::replayed::ReplayedFile;
     use deltabench_model::units::to_u64;
     use deltabench_model::work::replay::TimedTuple;
@@ -238,5 +259,30 @@ mod tests {
     fn one_that_the_whole_budget_is_too_short_for_is_never_due() {
         let found = blocks([900.0, 0.01, 0.01], [900.0, 0.01, 0.01]);
         assert!(found.iter().all(|visits| visits[0].is_none()), "{found:?}");
+    }
+
+    #[test]
+    fn a_candidate_of_somebody_else_executes_as_often_as_the_server_that_is_base_and_placebo() {
+        let own = plan();
+        let times = |plan: &Plan| {
+            let servers = ServerId::each().take(plan.servers.len());
+            servers
+                .map(|server| passes(plan, server))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(times(&own), [1, 1, 1]);
+        let mut theirs = own;
+        for server in &mut theirs.servers {
+            server.installation.remote = Some(Remote {
+                host: "old".to_owned(),
+                port: 5432,
+                user: "replayer".to_owned(),
+                database: "shop".to_owned(),
+                tls: RemoteTls::Disable,
+                root_certificate: None,
+                agent: None,
+            });
+        }
+        assert_eq!(times(&theirs), [1, 1, 2]);
     }
 }

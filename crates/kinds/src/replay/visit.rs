@@ -2,12 +2,13 @@
 //!
 //! The slowest server decides how much work there is, so that one that became far slower takes no more time.
 
+use super::budget::passes;
 use super::record::{SliceTimes, TupleTimes, VisitRecord};
 use super::rounds::Rounds;
 use deltabench_compare::thresholds::TRIM;
 use deltabench_driver::WireError;
 use deltabench_driver::tuples::{Executed, Tuples};
-use deltabench_model::plan::{Cell, CellId, Plan, Role, ServerId};
+use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
 use deltabench_model::work::replay::TimedStatement;
@@ -70,10 +71,10 @@ struct Side {
     totals: Vec<u64>,
     slices: Vec<SliceTimes>,
     rows: u64,
-    /// What was executed last: tuple, start, what came of it.
-    latest: Option<(usize, u64, Executed)>,
-    /// The last execution of each tuple of the warm-up.
-    warm_up: Vec<(usize, u64, Executed)>,
+    /// What was executed last.
+    latest: Option<Warm>,
+    /// Of each tuple of the warm-up the last one.
+    warm_up: Vec<Warm>,
 }
 
 impl Visit<'_> {
@@ -170,7 +171,8 @@ impl Visit<'_> {
         let times: Vec<f64> = warm.iter().map(|(_, time)| *time).collect();
         let rounds = Rounds::of(&times, self.seconds, self.plan.timing.slice_ms);
         let began = Instant::now();
-        let allowed = STRETCH * self.seconds * to_f64(count(sides.len()));
+        let executions = sides.iter().map(|side| passes(self.plan, side.server));
+        let allowed = STRETCH * self.seconds * to_f64(executions.sum::<u64>());
         for round in 0..rounds.rounds {
             let seed = parameters(self.plan, self.block, self.cell, round);
             let drawn = rounds.slice(round, seed);
@@ -220,39 +222,26 @@ impl Visit<'_> {
         let mut slowest = 0;
         for server in turns {
             if let Some(side) = sides.get_mut(server.index()) {
-                let started_ns = now_ns();
-                let executed = self.execute(side, tuple)?;
-                slowest = slowest.max(executed.duration_ns);
-                side.latest = Some((tuple, started_ns, executed));
+                let mut warm = Warm::new(tuple);
+                for _ in 0..passes(self.plan, *server) {
+                    let executed = self.execute(side, tuple)?;
+                    slowest = slowest.max(executed.duration_ns);
+                    warm.add(&executed);
+                }
+                side.latest = Some(warm);
             }
         }
         Ok(slowest)
     }
 
-    /// How often a slice executes its tuples on a server.
-    ///
-    /// Two servers that somebody else runs are three sides: base and placebo are one server, which executes
-    /// everything twice and finds caches warm the second time. So the others do, too.
-    fn passes(&self, server: ServerId) -> usize {
-        let planned = self.plan.server(server);
-        let is_alone = planned.is_some_and(|server| {
-            server.role == Role::Candidate && server.installation.remote.is_some()
-        });
-        if is_alone && self.plan.placebo().is_some() {
-            2
-        } else {
-            1
-        }
-    }
-
     fn slice(&self, side: &mut Side, tuples: &[usize]) -> Result<(), Ended> {
         let (started_ns, started) = (now_ns(), Instant::now());
         let mut sums = vec![(0_u64, 0_u64); self.statement.tuples.len()];
-        let passes = self.passes(side.server);
-        for tuple in tuples.repeat(passes) {
-            let executed = self.execute(side, tuple)?;
+        let passes = passes(self.plan, side.server);
+        for tuple in (0..passes).flat_map(|_| tuples) {
+            let executed = self.execute(side, *tuple)?;
             side.rows += executed.rows;
-            if let Some((executions, total)) = sums.get_mut(tuple) {
+            if let Some((executions, total)) = sums.get_mut(*tuple) {
                 *executions += 1;
                 *total += executed.duration_ns;
             }
@@ -261,7 +250,7 @@ impl Visit<'_> {
         side.slices.push(SliceTimes {
             started_ns,
             duration_ns,
-            executions: count(tuples.len() * passes),
+            executions: count(tuples.len()) * passes,
         });
         side.add(&sums);
         Ok(())
@@ -298,6 +287,34 @@ impl Visit<'_> {
     }
 }
 
+/// A tuple of the warm-up on a server.
+#[derive(Debug)]
+struct Warm {
+    tuple: usize,
+    times: SliceTimes,
+    rows: u64,
+}
+
+impl Warm {
+    fn new(tuple: usize) -> Self {
+        Self {
+            tuple,
+            times: SliceTimes {
+                started_ns: now_ns(),
+                duration_ns: 0,
+                executions: 0,
+            },
+            rows: 0,
+        }
+    }
+
+    fn add(&mut self, executed: &Executed) {
+        self.times.executions += 1;
+        self.times.duration_ns += executed.duration_ns;
+        self.rows += executed.rows;
+    }
+}
+
 impl Side {
     fn new(server: ServerId, line: Tuples, tuples: usize) -> Self {
         Self {
@@ -313,19 +330,15 @@ impl Side {
         }
     }
 
-    /// Takes in the warm-up, with a slice for each execution.
+    /// Takes in the warm-up, with a slice for each tuple.
     fn count_warm_up(&mut self) {
-        for (tuple, started_ns, executed) in std::mem::take(&mut self.warm_up) {
+        for warm in std::mem::take(&mut self.warm_up) {
             let mut sums = vec![(0, 0); self.means.len()];
-            if let Some(sum) = sums.get_mut(tuple) {
-                *sum = (1, executed.duration_ns);
+            if let Some(sum) = sums.get_mut(warm.tuple) {
+                *sum = (warm.times.executions, warm.times.duration_ns);
             }
-            self.rows += executed.rows;
-            self.slices.push(SliceTimes {
-                started_ns,
-                duration_ns: executed.duration_ns,
-                executions: 1,
-            });
+            self.rows += warm.rows;
+            self.slices.push(warm.times);
             self.add(&sums);
         }
     }
