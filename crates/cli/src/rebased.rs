@@ -24,7 +24,7 @@ pub fn relative_to(plan: &Plan, target: &str) -> Result<Plan, Problem> {
     let names = names.join(", ");
     match (by_name.as_slice(), meant.as_slice()) {
         ([base], _) | (_, [base]) => Ok(plan.relative_to(*base)),
-        (_, []) => {
+        ([], []) => {
             Err(Problem::new(format!("the run has no target {target}"))
                 .hint(format!("it has {names}")))
         }
@@ -32,5 +32,32 @@ pub fn relative_to(plan: &Plan, target: &str) -> Result<Plan, Problem> {
             Problem::new(format!("several targets of the run are {target}"))
                 .hint(format!("name one as the tables do: {names}")),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_testkit::small_run::plan;
+
+    #[test]
+    fn a_target_is_named_as_typed_or_as_in_tables_and_one_name_for_two_is_refused() {
+        let mut run = plan();
+        let candidate = run.candidates().pop().unwrap();
+        let server = run.servers.get_mut(candidate.index()).unwrap();
+        server.installation.asked = "postgres:18".to_owned();
+        for target in ["postgres:18", "postgres:18.6"] {
+            assert_eq!(relative_to(&run, target).unwrap().base(), candidate);
+        }
+        let error = |run: &Plan, target: &str| relative_to(run, target).unwrap_err().error;
+        assert!(error(&run, "postgres:16").contains("has no target postgres:16"));
+        for server in &mut run.servers {
+            server.label = Some("mine".to_owned());
+        }
+        assert!(error(&run, "mine").contains("several targets"));
+        assert_eq!(
+            relative_to(&run, "postgres:18.6").unwrap().base(),
+            candidate
+        );
     }
 }

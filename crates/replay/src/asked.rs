@@ -336,8 +336,9 @@ impl Asked {
             ));
         }
         notes.push(
-            "as they are: deltabench has created and changed nothing on these servers, and drawn no \
-             statistics: plans are those of the statistics that were there"
+            "as they are: deltabench has changed no table and drawn no statistics on these servers, so \
+             plans are those of the statistics that were there; what was executed is in their counters, and \
+             in their logs as they are set"
                 .to_owned(),
         );
         notes
@@ -399,10 +400,13 @@ fn moved(job: &Job<'_>, found: Option<f64>) -> Option<String> {
         .iter()
         .any(|name| CLOCKS.contains(&name.as_str()));
     let (finding, why) = match clock {
-        true => ("clock-moved", "it asks for the time, and the dump is older"),
+        true => (
+            "clock-moved",
+            "it asks for the time, and the rows are older",
+        ),
         false => (
             "data-moved",
-            "the dump has other rows than the captured server had",
+            "the tables have other rows than the captured server had",
         ),
     };
     Some(format!(

@@ -63,7 +63,7 @@ const TELLING: &str = "'array_sample', 'array_shuffle', 'clock_timestamp', 'curr
   'pg_last_xact_replay_timestamp', 'pg_last_xlog_receive_location', 'pg_last_xlog_replay_location',
   'pg_partition_ancestors', 'pg_partition_tree', 'pg_relation_size', 'pg_sequence_last_value',
   'pg_table_size', 'pg_tablespace_size', 'pg_total_relation_size', 'pg_xact_commit_timestamp',
-  'pg_xact_status', 'random', 'random_normal', 'setseed', 'timeofday', 'ts_rewrite', 'txid_status', 'uuidv4',
+  'pg_xact_status', 'random', 'random_normal', 'setseed', 'timeofday', 'txid_status', 'uuidv4',
   'uuidv7'";
 
 /// Volatile functions of the user on a server, and views that call one.

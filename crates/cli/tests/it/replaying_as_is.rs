@@ -6,7 +6,7 @@ use deltabench_capture::Capture;
 use deltabench_driver::Client;
 use deltabench_model::endpoint::Endpoint;
 use deltabench_testkit::{Cluster, installations};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 
@@ -219,6 +219,13 @@ fn plans_and_results_of_two_servers_as_they_are_change_nothing_there() {
     assert!(text(&refused.stderr).contains("no table in common"));
 }
 
+/// Six blocks in 20 s.
+fn timed<'a>(capture: &'a Path, targets: [&'a str; 2]) -> [&'a str; 7] {
+    let [base, candidate] = targets;
+    let capture = capture.to_str().unwrap();
+    [capture, base, candidate, "--blocks", "6", "--budget", "20s"]
+}
+
 #[test]
 fn times_of_servers_as_they_are_have_a_placebo_and_no_restart_and_resume() {
     let (lab, [old, new]) = (Lab::new(), servers());
@@ -227,15 +234,7 @@ fn times_of_servers_as_they_are_have_a_placebo_and_no_restart_and_resume() {
     let pids = [old.pid(), new.pid()];
     let path = capture(&lab);
     let (base, candidate) = (dsn(&old, "replayer"), dsn(&new, "replayer"));
-    let arguments = [
-        path.to_str().unwrap(),
-        &base,
-        &candidate,
-        "--blocks",
-        "6",
-        "--budget",
-        "20s",
-    ];
+    let arguments = timed(&path, [&base, &candidate]);
     let output = replay(&lab, &join(&arguments, &["--json", "-"]));
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -270,15 +269,7 @@ fn times_of_servers_as_they_are_have_a_placebo_and_no_restart_and_resume() {
     // A second one is killed and goes on.
     let second = Lab::new();
     let path = capture(&second);
-    let arguments = [
-        path.to_str().unwrap(),
-        &base,
-        &candidate,
-        "--blocks",
-        "6",
-        "--budget",
-        "20s",
-    ];
+    let arguments = timed(&path, [&base, &candidate]);
     let errors = std::fs::File::create(second.path().join("stderr")).unwrap();
     let mut command = second.command(&join(&["replay"], &arguments));
     let mut child = command

@@ -77,7 +77,7 @@ pub fn times_of_candidates(plan: &Plan, slices: &[Slice]) -> Vec<ServerTimes> {
 /// What a block does with a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
-    /// Measured seconds on each server.
+    /// Measured seconds on a server that executes a slice once ([`passes`]).
     pub seconds: f64,
     /// Whether it is visited. An execution that takes longer than the cell's part of the block waits until
     /// the parts of several blocks are enough for it, so that it takes no time from others.
