@@ -26,7 +26,7 @@ mod workplace;
 pub use history::{History, HistoryCommit, history};
 pub use revert::{Revert, Undone, without};
 pub use step::{did_not_compile, is_of_machine};
-pub use touched::touched;
+pub use touched::{ByFile, defined_in, touched};
 pub use variant::{BuildSystem, OptionSince, Variant, Variants};
 
 use crate::Sources;

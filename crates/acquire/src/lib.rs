@@ -53,9 +53,9 @@ mod unpack;
 mod versions;
 
 pub use build::{
-    BuildSystem, History, HistoryCommit, OptionSince, Revert, Undone, Variant, Variants,
-    build_here, built_names, did_not_compile, forget_build, history, is_of_machine, touched,
-    without,
+    BuildSystem, ByFile, History, HistoryCommit, OptionSince, Revert, Undone, Variant, Variants,
+    build_here, built_names, defined_in, did_not_compile, forget_build, history, is_of_machine,
+    touched, without,
 };
 pub use cache::Cache;
 pub use likeness::made_of;

@@ -28,7 +28,7 @@ use deltabench_model::units::to_u64;
 use deltabench_replay::{
     Answer, Consent, Data, DumpFile, End, Request, Stopped, Survey, Wish, survey,
 };
-use deltabench_report::{replayed_json, replayed_page, replayed_text};
+use deltabench_report::{replayed_json, replayed_markdown, replayed_page, replayed_text};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -223,11 +223,12 @@ pub fn report(name: &str, arguments: &Report, config: &Config) -> Result<u8, Fai
     let text = match arguments.format {
         Format::House(deltabench_report::Format::Text) => replayed_text(&replayed, width()),
         Format::House(deltabench_report::Format::Json(_)) => replayed_json(&replayed),
+        Format::House(deltabench_report::Format::Markdown) => replayed_markdown(&replayed),
         Format::House(deltabench_report::Format::Html) => replayed_page(&replayed),
         _ => {
             return Err(Failure::Refused(
                 Problem::new(format!("{name} is a replay"))
-                    .detail("its report has three forms: text, json and html")
+                    .detail("its report has four forms: text, markdown, json and html")
                     .hint("name one of them with --format"),
             ));
         }

@@ -6,6 +6,7 @@
 mod benchmark;
 mod blocks;
 mod budget;
+mod failures;
 mod plan;
 mod reading;
 mod record;

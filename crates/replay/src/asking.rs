@@ -162,7 +162,15 @@ impl Asking<'_> {
             .with_values(sql, &[], &tuple.tuple.values, each);
         let answer = match asked {
             Ok(()) => Answer::Done(()),
-            Err(WireError::Server(error)) => self.answered(&error, (job, tuple))?,
+            Err(WireError::Server(error)) => {
+                let answer = self.answered(&error, (job, tuple))?;
+                if error.is_fatal() {
+                    // It was the last one of its session.
+                    *connected = None;
+                    return Ok(answer);
+                }
+                answer
+            }
             Err(error) => return Err(self.lost(&error, job)),
         };
         let ended = session.client.execute("ROLLBACK");

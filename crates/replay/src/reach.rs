@@ -146,6 +146,18 @@ impl Reach {
         connect(&self.endpoint, &login).map_err(|problem| self.named(problem))
     }
 
+    /// A connection to a server of somebody else with the settings of its role and database, as statements of
+    /// the user have it.
+    ///
+    /// Errors: the server cannot be reached.
+    pub fn plain(&self) -> Result<Client, Problem> {
+        let who = Who {
+            role: self.user().to_owned(),
+            search_path: None,
+        };
+        connect(&self.endpoint, &self.login(&who)).map_err(|problem| self.named(problem))
+    }
+
     /// Has new statistics drawn on a server of our own. What is refused was refused after loading, too, and
     /// is told.
     ///

@@ -10,7 +10,7 @@ use crate::watched::watched;
 use crate::work::{Job, Work};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::Replayed;
-use deltabench_model::work::replay::TimedStatement;
+use deltabench_model::work::replay::{DataSet, TimedStatement};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
@@ -26,6 +26,8 @@ pub struct Answer {
 /// A replay whose servers are ready to be measured.
 pub struct Kept {
     pub servers: TimedServers,
+    /// Of servers that somebody else runs, the base first.
+    pub data_sets: Vec<DataSet>,
     /// What is measured.
     pub statements: Vec<TimedStatement>,
     /// What is sent of each of them.
@@ -137,6 +139,7 @@ fn keep(
     let kept = jobs(work, &statements, roles).and_then(|jobs| {
         Ok(Kept {
             jobs,
+            data_sets: servers.data_sets.clone(),
             servers: TimedServers::of(servers, request)?,
             statements,
         })

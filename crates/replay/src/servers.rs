@@ -9,6 +9,7 @@ use crate::theirs::Theirs;
 use crate::watched::watched;
 use deltabench_driver::Client;
 use deltabench_model::problem::Problem;
+use deltabench_model::work::replay::DataSet;
 use deltabench_server::{
     Cluster, ClusterSpec, SUPERUSER, Slot, Workspace, check_room, settings_under,
 };
@@ -77,6 +78,8 @@ pub struct Servers<'a> {
     workspace: Option<Workspace>,
     /// How the data sets of servers of somebody else differ.
     pub differences: Vec<String>,
+    /// What tells them from others, the base first.
+    pub data_sets: Vec<DataSet>,
     /// What a reader should know of such servers.
     pub notes: Vec<String>,
 }
@@ -94,6 +97,7 @@ impl<'a> Servers<'a> {
             members: Vec::new(),
             workspace,
             differences: Vec::new(),
+            data_sets: Vec::new(),
             notes: Vec::new(),
         })
     }
@@ -158,6 +162,7 @@ impl<'a> Servers<'a> {
                 without_statistics: BTreeSet::new(),
                 data_bytes: found.bytes,
             });
+            self.data_sets.push(found.data_set.clone());
             all.push(found);
         }
         self.notes.dedup();

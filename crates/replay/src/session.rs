@@ -59,13 +59,13 @@ impl ErrorClass {
     pub fn of(error: &ServerError) -> Self {
         match error.sqlstate.as_str() {
             DISK_FULL => Self::DiskFull,
+            // A standby may end the whole session.
+            state if state.starts_with(CONFLICTS) => Self::Resources,
             _ if error.is_fatal() => Self::Useless,
             state if USELESS.contains(&state) => Self::Useless,
             TOO_LONG => Self::TooLong,
             NO_LOCK => Self::Resources,
-            state if state.starts_with(RESOURCES) || state.starts_with(CONFLICTS) => {
-                Self::Resources
-            }
+            state if state.starts_with(RESOURCES) => Self::Resources,
             _ => Self::Statement,
         }
     }
@@ -156,5 +156,6 @@ mod tests {
         for passing in ["53400", "40001", "40P01", "55P03"] {
             assert_eq!(class("ERROR", passing), ErrorClass::Resources);
         }
+        assert_eq!(class("FATAL", "40001"), ErrorClass::Resources);
     }
 }

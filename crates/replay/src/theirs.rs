@@ -8,6 +8,7 @@ use crate::session::query;
 use deltabench_driver::Client;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
+use deltabench_model::work::replay::DataSet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Roles that may do to a server what a transaction that only reads does not stop, and what managed services
@@ -25,12 +26,14 @@ const POWERFUL: [&str; 8] = [
     "azure_pg_admin",
 ];
 
-/// Roles whose rights the login has or can take, of which it should have none: superusers, and those above.
+/// Roles whose rights the login has or can take, of which it should have none: superusers, those that may drop
+/// replication slots, and those above.
 fn powers() -> String {
     let names = POWERFUL.map(|name| format!("'{name}'")).join(", ");
     format!(
-        "SELECT r.rolname, CASE WHEN r.rolsuper THEN 't' ELSE 'f' END FROM pg_catalog.pg_roles r
-           WHERE (r.rolsuper OR r.rolname IN ({names}))
+        "SELECT r.rolname, CASE WHEN r.rolsuper THEN 'superuser' WHEN r.rolreplication THEN 'replication' END
+           FROM pg_catalog.pg_roles r
+           WHERE (r.rolsuper OR r.rolreplication OR r.rolname IN ({names}))
              AND pg_catalog.pg_has_role(current_user, r.oid, 'MEMBER')
            ORDER BY r.rolname <> current_user, r.rolname"
     )
@@ -50,12 +53,26 @@ const RELATIONS: &str = "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
     WHERE c.relkind IN ('r', 'm', 'p', 'i', 'I', 'v', 'f') AND n.nspname NOT LIKE 'pg\\_%'
       AND n.nspname <> 'information_schema'";
 
-/// What decides plans and the meaning of values.
+/// What decides plans, times of reads and the meaning of values: everything but what only writes, logs,
+/// connections, replication and files are about. Categories would be translated. Names with a dot are those of
+/// extensions and applications, whose values may be secrets.
 const SETTINGS: &str = "SELECT name, setting || coalesce(unit, '') FROM pg_catalog.pg_settings
-    WHERE category LIKE 'Query Tuning%' OR category LIKE 'Resource Usage%' OR category LIKE 'Statistics%'
-      OR name IN ('server_encoding', 'TimeZone', 'DateStyle', 'jit', 'search_path', 'data_checksums',
-                  'default_toast_compression', 'row_security', 'default_table_access_method',
-                  'max_parallel_workers_per_gather', 'block_size', 'wal_level', 'autovacuum')";
+    WHERE (context <> 'internal' OR name IN ('server_encoding', 'block_size', 'data_checksums'))
+      AND name !~ '[.]'
+      AND name !~ '^(log_|logging_|syslog_|event_|ssl|unix_socket_|listen_|krb_|gss_|bonjour|authentication_)'
+      AND name !~ '^(archive_|restore_|recovery_|primary_|promote_|hot_standby|synchron|wal_|min_wal|max_wal)'
+      AND name !~ '^(autovacuum_|vacuum_|bgwriter_|checkpoint_|commit_|fsync|full_page|replication_|max_slot)'
+      AND name !~ '^(tcp_|client_|password_|track_|update_process|debug_|trace_|transaction_|session_)'
+      AND name !~ '(_timeout|_interval|_file|_directory|_directories|_name|_command|_workers_per_subscription)$'
+      AND name !~ '^(max_(connections|logical_|replication_|sync_|active_repl)|superuser_|reserved_)'
+      AND name NOT IN ('port', 'search_path', 'lc_messages', 'default_transaction_read_only', 'exit_on_error',
+                       'restart_after_crash', 'allow_in_place_tablespaces', 'in_hot_standby')";
+
+/// Which cluster and database these are; a service may forbid to ask.
+const DATA_SET: &str = "SELECT c.system_identifier::text, d.oid::text,
+      pg_catalog.pg_postmaster_start_time()::text
+    FROM pg_catalog.pg_control_system() c, pg_catalog.pg_database d
+    WHERE d.datname = pg_catalog.current_database()";
 
 /// The database.
 const DATABASE: &str = "SELECT pg_catalog.pg_database_size(oid)::text, datcollate, datctype,
@@ -77,6 +94,7 @@ pub struct Theirs {
     pub bytes: Option<u64>,
     collate: [String; 2],
     is_standby: bool,
+    pub data_set: DataSet,
     /// Tables that the role may change.
     writable: u64,
 }
@@ -88,7 +106,15 @@ impl Theirs {
     pub fn of(reach: &Reach) -> Result<Self, Problem> {
         let mut client = reach.own()?;
         check_role(reach, &mut client)?;
-        Self::read(&mut client).map_err(|problem| reach.named(problem))
+        let mut found = Self::read(&mut client).map_err(|problem| reach.named(problem))?;
+        found.data_set = data_set(&mut client).unwrap_or_default();
+        // Our own sessions have a path of their own.
+        let path = query(&mut reach.plain()?, "SHOW search_path");
+        let path = path.map_err(|problem| reach.named(problem))?;
+        let path = path.into_iter().flatten().flatten().next();
+        let named = path.map(|path| ("search_path".to_owned(), path));
+        found.settings.extend(named);
+        Ok(found)
     }
 
     fn read(client: &mut Client) -> Result<Self, Problem> {
@@ -147,16 +173,25 @@ impl Theirs {
 
     /// How the data set of `other` differs from this one, the base's.
     ///
-    /// Errors: they have no table in common.
+    /// Errors: the base has no table; they have none in common.
     pub fn differences(&self, other: &Self, name: &str) -> Result<Vec<String>, Problem> {
         let mine: BTreeSet<&String> = self.relations.keys().collect();
         let its: BTreeSet<&String> = other.relations.keys().collect();
-        if !mine.is_empty() && mine.is_disjoint(&its) {
+        if mine.is_empty() {
+            return Err(Problem::new("the database of the base has no table")
+                .hint("name the database that the statements are of"));
+        }
+        if mine.is_disjoint(&its) {
             return Err(Problem::new("the two databases have no table in common")
                 .detail(format!("{name} has nothing of what the base has"))
                 .hint("name the same database on both servers: two restores of one snapshot"));
         }
         let mut told = Vec::new();
+        if other.data_set.is_same_server(&self.data_set) {
+            told.push(format!(
+                "{name} is the server and the database of the base: only roles and connections can differ"
+            ));
+        }
         let missing = mine.difference(&its).map(|name| (*name).clone());
         told.extend(few(&format!("{name} lacks"), missing.collect()));
         let more = its.difference(&mine).map(|name| (*name).clone());
@@ -218,6 +253,21 @@ impl Theirs {
     }
 }
 
+/// Which data set this is.
+///
+/// Errors: the role may not ask.
+fn data_set(client: &mut Client) -> Result<DataSet, Problem> {
+    let row = query(client, DATA_SET)?.into_iter().next();
+    let Some(Ok([system, database, started])) = row.map(<[Option<String>; 3]>::try_from) else {
+        return Ok(DataSet::default());
+    };
+    Ok(DataSet {
+        system,
+        database,
+        started,
+    })
+}
+
 /// Whether two counts are more apart than estimates of the same.
 fn differs(one: f64, other: f64) -> bool {
     (one - other).abs() > ALIKE * one.abs().max(other.abs()) + 1.0
@@ -239,10 +289,10 @@ fn check_role(reach: &Reach, client: &mut Client) -> Result<(), Problem> {
     let rows = query(client, &powers()).map_err(|problem| reach.named(problem))?;
     let mut powers = Vec::new();
     for row in rows {
-        if let Ok([Some(role), Some(superuser)]) = <[Option<String>; 2]>::try_from(row) {
-            powers.push(match superuser.as_str() {
-                "t" => format!("{role} (superuser)"),
-                _ => role,
+        if let Ok([Some(role), power]) = <[Option<String>; 2]>::try_from(row) {
+            powers.push(match power {
+                Some(power) => format!("{role} ({power})"),
+                None => role,
             });
         }
     }
@@ -310,6 +360,17 @@ mod tests {
             ]
         );
         assert_eq!(base.differences(&base, "same").unwrap(), [""; 0]);
+        base.data_set = DataSet {
+            system: Some("7".to_owned()),
+            database: Some("5".to_owned()),
+            started: Some("now".to_owned()),
+        };
+        let same = base.differences(&base, "same").unwrap();
+        assert!(
+            same[0].contains("is the server and the database of the base"),
+            "{same:?}"
+        );
+        assert!(theirs(&[]).differences(&base, "new").is_err());
         let elsewhere = theirs(&[("x.y", "r", 1.0, 1.0)]);
         assert!(base.differences(&elsewhere, "new").is_err());
     }

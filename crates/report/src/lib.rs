@@ -68,7 +68,7 @@ pub use lines::{unbroken, wrapped};
 pub use markdown::markdown;
 pub use notes::notes_text;
 pub use render::{Format, render};
-pub use replayed::{replayed_json, replayed_page, replayed_text};
+pub use replayed::{replayed_json, replayed_markdown, replayed_page, replayed_text};
 pub use sampled::{sampled_markdown, sampled_text};
 pub use study::{StudyContext, StudyFormat, StudyRunFacts, render_study};
 pub use summary::summary;

@@ -1,12 +1,14 @@
-//! A replay: what fails, which plans change, which results differ; as text, as a page, as JSON.
+//! A replay: what fails, which plans change, which results differ; as text, as Markdown, as a page, as JSON.
 //!
 //! The JSON is a contract (`docs/reference/replay.schema.json`): fields are added, never renamed.
 
 mod findings;
+mod markdown;
 mod page;
 mod parting;
 mod times;
 
+pub use markdown::replayed_markdown;
 pub use page::replayed_page;
 
 use crate::lines::wrapped;
@@ -81,14 +83,13 @@ fn is_in_times(section: Section, finding: &Finding<'_>) -> bool {
     matches!(finding, Finding::Statement(_, verdict) if told(verdict))
 }
 
-/// What is said of one statement or object.
-fn finding_lines(
+/// What is said of one statement or object: its share, its name and text, what there is to say.
+fn named(
     replayed: &Replayed,
     section: Section,
     finding: &Finding<'_>,
-    width: usize,
-) -> Vec<String> {
-    let (share, name, texts) = match finding {
+) -> (Option<f64>, String, Vec<String>) {
+    match finding {
         Finding::Object(object) => (
             None,
             format!("{} (line {} of the dump)", object.what, object.line),
@@ -103,7 +104,16 @@ fn finding_lines(
                 section.texts(replayed, statement, verdict),
             )
         }
-    };
+    }
+}
+
+fn finding_lines(
+    replayed: &Replayed,
+    section: Section,
+    finding: &Finding<'_>,
+    width: usize,
+) -> Vec<String> {
+    let (share, name, texts) = named(replayed, section, finding);
     let share = share.map_or_else(String::new, |share| format!("{:>6.1} %", share * 100.0));
     let mut lines = vec![format!("{:<INDENT$}{share:<8}  {name}", section.sign())];
     for text in &texts {

@@ -1,9 +1,10 @@
-//! Where a search looks first: commits that change functions which moved, or which run at all.
+//! Where a search looks first: commits that change functions which moved, or may be inlined into one, or
+//! which run at all.
 
 use super::learnt::{Commit, commit, profile_of};
 use crate::console::say;
 use crate::failure::Failure;
-use deltabench_acquire::touched;
+use deltabench_acquire::{ByFile, defined_in, touched};
 use deltabench_bisect::{Touches, weights};
 use deltabench_explain::explain;
 use deltabench_model::bisection::Bisection;
@@ -36,27 +37,31 @@ pub fn prior(bisection: &Bisection, places: &[usize], store: &Store) -> Result<V
     let (Some(before), Some(after)) = profiles else {
         return Ok(Vec::new());
     };
-    let touched = match touched(&base.repository, (&base.id, &candidate.id)) {
-        Ok(touched) => touched,
-        Err(problem) => {
+    let mut ran = Ran::of(&explain(&before, &after, 1));
+    let touched = touched(&base.repository, (&base.id, &candidate.id));
+    let files = defined_in(&candidate.repository, &candidate.id, &ran.moved);
+    let (touched, files) = match (touched, files) {
+        (Ok(touched), Ok(files)) => (touched, files),
+        (Err(problem), _) | (_, Err(problem)) => {
             say(&format!("no prior for the looks: {}", problem.error));
             return Ok(Vec::new());
         }
     };
-    let ran = Ran::of(&explain(&before, &after, 1));
+    ran.files = files;
     let kind = |commit: &Option<Commit>| {
-        let names = commit.as_ref().and_then(|commit| touched.get(&commit.id));
-        names.map_or(Touches::Other, |names| ran.kind(names))
+        let files = commit.as_ref().and_then(|commit| touched.get(&commit.id));
+        files.map_or(Touches::Other, |files| ran.kind(files))
     };
     let kinds: Vec<Touches> = commits.iter().map(kind).collect();
     let of = |wanted| kinds.iter().skip(1).filter(|kind| **kind == wanted).count();
     let (moved, executed) = (of(Touches::Moved), of(Touches::Executed));
-    if moved + executed == 0 {
+    let near = of(Touches::Near);
+    if moved + near + executed == 0 {
         return Ok(Vec::new());
     }
     say(&format!(
-        "{moved} commits change functions whose instructions changed, {executed} others functions that run: \
-         the looks begin there"
+        "{moved} commits change functions whose instructions changed, {near} others functions beside them that \
+         may be inlined, {executed} functions that run: the looks begin there"
     ));
     Ok(weights(&kinds))
 }
@@ -65,6 +70,8 @@ pub fn prior(bisection: &Bisection, places: &[usize], store: &Store) -> Result<V
 struct Ran {
     moved: BTreeSet<String>,
     all: BTreeSet<String>,
+    /// Those that define one which moved.
+    files: BTreeSet<String>,
 }
 
 impl Ran {
@@ -82,13 +89,21 @@ impl Ran {
         Self {
             moved: moved.map(|(name, _)| (*name).to_owned()).collect(),
             all: own.keys().map(|name| (*name).to_owned()).collect(),
+            files: BTreeSet::new(),
         }
     }
 
-    fn kind(&self, names: &BTreeSet<String>) -> Touches {
-        if !self.moved.is_disjoint(names) {
+    fn kind(&self, touched: &ByFile) -> Touches {
+        let is_any =
+            |known: &BTreeSet<String>| touched.values().any(|names| !known.is_disjoint(names));
+        let is_near = |(file, names): (&String, &BTreeSet<String>)| {
+            self.files.contains(file) && !names.is_subset(&self.all)
+        };
+        if is_any(&self.moved) {
             Touches::Moved
-        } else if !self.all.is_disjoint(names) {
+        } else if touched.iter().any(is_near) {
+            Touches::Near
+        } else if is_any(&self.all) {
             Touches::Executed
         } else {
             Touches::Other
@@ -125,10 +140,16 @@ mod tests {
             ("nearly", 1900),
             ("new", 4000),
         ]);
-        let ran = Ran::of(&explain(&before, &after, 1));
-        let kind =
-            |names: &[&str]| ran.kind(&names.iter().map(|name| (*name).to_owned()).collect());
+        let mut ran = Ran::of(&explain(&before, &after, 1));
+        ran.files = ["grown.c".to_owned()].into();
+        let kind_in = |file: &str, names: &[&str]| {
+            let names = names.iter().map(|name| (*name).to_owned()).collect();
+            ran.kind(&[(file.to_owned(), names)].into())
+        };
+        let kind = |names: &[&str]| kind_in("other.c", names);
         assert_eq!(kind(&["steady", "grown"]), Touches::Moved);
+        assert_eq!(kind_in("grown.c", &["steady", "elsewhere"]), Touches::Near);
+        assert_eq!(kind_in("grown.c", &["steady"]), Touches::Executed);
         assert_eq!(kind(&["new"]), Touches::Moved);
         assert_eq!(kind(&["nearly"]), Touches::Executed, "by 9 of an operation");
         assert_eq!(kind(&["steady", "elsewhere"]), Touches::Executed);

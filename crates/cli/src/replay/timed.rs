@@ -19,7 +19,7 @@ use deltabench_lab::Judged;
 use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{Replayed, ReplayedFile};
-use deltabench_model::work::replay::ReplaySetup;
+use deltabench_model::work::replay::{DataSet, ReplaySetup};
 use deltabench_replay::{Consent, DumpFile, Kept, Request, Survey, Wish, load_again};
 use deltabench_report::replayed_json;
 use deltabench_run::events::Observer;
@@ -75,6 +75,7 @@ pub fn measure(
 ) -> Result<u8, Failure> {
     let Kept {
         servers,
+        data_sets,
         statements,
         jobs,
     } = kept;
@@ -100,6 +101,7 @@ pub fn measure(
         budget_seconds: timing.budget_seconds,
         impact: timing.impact,
         timeout_seconds: request.timeout_seconds,
+        data_sets,
         statements,
     };
     let wish = |wish: &'_ Wish| (wish.installation.clone(), wish.named_settings.clone());
@@ -260,6 +262,7 @@ pub fn resume(
     let Some(kept) = kept else {
         return Ok(interrupt::STATUS);
     };
+    check_data_sets(plan, setup, &kept.data_sets).map_err(Failure::Refused)?;
     let running = bench.store.finish_run(run, RunState::Running, now().1);
     running.map_err(store_problem)?;
     let place = Place {
@@ -307,6 +310,28 @@ fn same_dump(known: &ReplayedFile) -> Result<(DumpFile, Survey), Failure> {
     let dump = read_dump(Path::new(&known.path))?;
     same_file(known, Some(&dump.1.sha256)).map_err(Failure::Refused)?;
     Ok(dump)
+}
+
+/// Refuses servers that have other data than those that a replay began with, and says which restarted.
+fn check_data_sets(plan: &Plan, setup: &ReplaySetup, found: &[DataSet]) -> Result<(), Problem> {
+    let servers = plan
+        .servers
+        .iter()
+        .filter(|server| server.role != Role::Placebo);
+    for (server, (known, found)) in servers.zip(setup.data_sets.iter().zip(found)) {
+        let name = &server.installation.resolved;
+        if found.is_other(known) {
+            return Err(Problem::new(format!("{name} has another data set now"))
+                .detail("the replay began with another cluster or database there")
+                .hint("start a new replay"));
+        }
+        if known.started.is_some() && found.started != known.started {
+            say(&format!(
+                "{name} restarted since the replay began: its caches are not what they were"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a file that is not the one that a replay began with.

@@ -33,6 +33,7 @@ const SETUP: &str = "
     CREATE ROLE friend LOGIN IN ROLE friends NOINHERIT;
     CREATE ROLE stranger LOGIN NOINHERIT;
     GRANT postgres TO stranger;
+    CREATE ROLE replicator LOGIN REPLICATION;
     CREATE ROLE runner LOGIN IN ROLE pg_execute_server_program;
     CREATE ROLE writer LOGIN IN ROLE pg_write_server_files;
     CREATE ROLE reader LOGIN IN ROLE pg_read_server_files;";
@@ -53,8 +54,14 @@ fn servers() -> [Cluster; 2] {
 }
 
 fn client(server: &Cluster) -> Client {
+    client_of(server, "postgres")
+}
+
+fn client_of(server: &Cluster, database: &str) -> Client {
     let limit = Duration::from_secs(30);
-    Client::connect(&server.endpoint(), &server.login(), limit).unwrap()
+    let mut login = server.login();
+    database.clone_into(&mut login.database);
+    Client::connect(&server.endpoint(), &login, limit).unwrap()
 }
 
 fn execute(server: &Cluster, sql: &str) {
@@ -120,6 +127,7 @@ fn a_role_that_may_do_harm_is_refused_whichever_way_it_may() {
         ("stranger", "postgres (superuser)"),
         ("signaller", "pg_signal_backend"),
         ("friend", "pg_signal_backend"),
+        ("replicator", "replicator (replication)"),
         ("runner", "pg_execute_server_program"),
         ("writer", "pg_write_server_files"),
         ("reader", "pg_read_server_files"),
@@ -146,6 +154,7 @@ fn plans_and_results_of_two_servers_as_they_are_change_nothing_there() {
     );
     execute(&new, "CREATE TABLE shop.more (a int)");
     execute(&new, "ALTER SYSTEM SET work_mem = '9MB'");
+    execute(&new, "ALTER ROLE replayer SET search_path = shop");
     client(&new).query("SELECT pg_reload_conf()").unwrap();
     let before = [state(&old), state(&new)];
     let path = capture(&lab);
@@ -173,6 +182,7 @@ fn plans_and_results_of_two_servers_as_they_are_change_nothing_there() {
         "shop.more",
         "shop.orders 20000",
         "work_mem",
+        "search_path \\\"$user\\\", public → shop",
     ] {
         assert!(differences.contains(wanted), "{wanted}: {differences}");
     }
@@ -209,14 +219,15 @@ fn plans_and_results_of_two_servers_as_they_are_change_nothing_there() {
     execute(&new, "CREATE DATABASE other");
     let other = candidate.replace("/postgres?", "/other?");
     execute(&new, "GRANT CONNECT ON DATABASE other TO replayer");
-    let mut there = new.login();
-    there.database = "other".to_owned();
-    let limit = Duration::from_secs(30);
-    let mut there = Client::connect(&new.endpoint(), &there, limit).unwrap();
+    let mut there = client_of(&new, "other");
     there.execute("CREATE TABLE unknown (a int)").unwrap();
     let refused = replay(&lab, &[targets[0], &base, &other, "--plans-only"]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
     assert!(text(&refused.stderr).contains("no table in common"));
+    there.execute("DROP TABLE unknown").unwrap();
+    let refused = replay(&lab, &[targets[0], &other, &base, "--plans-only"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("database of the base has no table"));
 }
 
 /// Six blocks in 20 s.
@@ -280,8 +291,28 @@ fn times_of_servers_as_they_are_have_a_placebo_and_no_restart_and_resume() {
     second.wait_for(&mut child, "block 1/6");
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut resume = second.command(&["resume", "last", "--json", "-"]);
-    let whole = resume.env("PGPASSWORD", PASSWORD).output().unwrap();
+    let resume = || {
+        let mut resume = second.command(&["resume", "last", "--json", "-"]);
+        resume.env("PGPASSWORD", PASSWORD).output().unwrap()
+    };
+    let mut beside = client_of(&new, "template1");
+    for sql in [
+        "ALTER DATABASE postgres RENAME TO first",
+        "CREATE DATABASE postgres TEMPLATE first",
+    ] {
+        beside.execute(sql).unwrap();
+    }
+    let refused = resume();
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("has another data set now"), "{said}");
+    for sql in [
+        "DROP DATABASE postgres",
+        "ALTER DATABASE first RENAME TO postgres",
+    ] {
+        beside.execute(sql).unwrap();
+    }
+    let whole = resume();
     let said = text(&whole.stderr);
     assert!(said.contains("visits of servers are done"), "{said}");
     assert_eq!(

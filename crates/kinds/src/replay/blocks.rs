@@ -1,6 +1,7 @@
 //! A block of a replay: servers restart, statistics are drawn anew, open statements are visited.
 
 use super::budget::{Part, parts};
+use super::failures::Failures;
 use super::record::VisitRecord;
 use super::visit::{Visit, VisitEnd};
 use deltabench_model::plan::{CellId, Plan, ServerId};
@@ -34,8 +35,7 @@ pub(super) struct ReplayBlocks<'p> {
     beside: f64,
     /// The first block of this session: those before had their part of the time.
     first: Option<u32>,
-    /// What failed in any block: it has no verdict, and is not tried again.
-    failed: BTreeSet<CellId>,
+    failures: Failures,
 }
 
 impl<'p> ReplayBlocks<'p> {
@@ -46,7 +46,7 @@ impl<'p> ReplayBlocks<'p> {
             jobs: loaded.jobs,
             beside: BESIDE_SECONDS,
             first: None,
-            failed: BTreeSet::new(),
+            failures: Failures::default(),
         }
     }
 }
@@ -67,8 +67,11 @@ fn starts(plan: &Plan, schedule: &BlockSchedule) -> Vec<Start> {
 impl Blocks for ReplayBlocks<'_> {
     fn set_up(&mut self, session: &mut Session<'_>) -> Result<(), Problem> {
         let records = session.store.records(session.run).map_err(store_problem)?;
-        let failed = records.iter().filter(|record| record.void.is_some());
-        self.failed = failed.map(|record| record.cell).collect();
+        for record in &records {
+            if let Some(visit) = VisitRecord::read(record)? {
+                self.failures.add((record.block, record.cell), &visit);
+            }
+        }
         Ok(())
     }
 
@@ -100,7 +103,7 @@ impl Blocks for ReplayBlocks<'_> {
         self.first.get_or_insert(block);
         let is_open = |cell: &CellId| open.contains(cell) && !progress.is_done(block, *cell);
         let open: Vec<CellId> = schedule.cells.iter().copied().filter(is_open).collect();
-        let tried = |cell: &CellId| !self.failed.contains(cell);
+        let tried = |cell: &CellId| self.failures.finally(*cell).is_none();
         let cells: Vec<CellId> = open.iter().copied().filter(tried).collect();
         let parts = self.parts(session, (block, &cells, started), progress);
         let due: BTreeSet<CellId> = cells
@@ -245,8 +248,8 @@ impl ReplayBlocks<'_> {
             let slice = statement.and_then(|statement| visit.slice(place, statement));
             progress.slices.extend(slice);
         }
-        if records.iter().any(|visit| visit.failed.is_some()) {
-            self.failed.insert(cell);
+        for visit in records {
+            self.failures.add((block, cell), visit);
         }
         Ok(())
     }

@@ -206,6 +206,7 @@ mod tests {
             impact: 0.001,
             budget_seconds: 600.0,
             settings: Vec::new(),
+            data_sets: Vec::new(),
             timeout_seconds: 60,
             statements: (0..).zip(seconds).map(statement).collect(),
         }

@@ -1,6 +1,7 @@
 //! What the times of a replay say: of the whole workload, and of each statement.
 
 use super::budget::{LEAST_SECONDS, is_closed, seconds_when_asked, shares};
+use super::failures::{Failed, Failures};
 use super::record::VisitRecord;
 use super::setup_of;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
@@ -50,22 +51,11 @@ struct Measured<'a> {
     setup: &'a ReplaySetup,
     comparison: &'a Comparison,
     visits: BTreeMap<(CellId, ServerId), Vec<VisitRecord>>,
-    /// Statements that failed while they were timed.
-    failed: BTreeMap<CellId, Failed>,
+    failures: Failures,
     slices: Vec<Slice>,
     /// Of the workload's time, by cell.
     shares: Vec<f64>,
     times: BTreeMap<ServerId, ServerTimes>,
-}
-
-/// How a statement failed while it was timed.
-#[derive(Debug, Clone, Default)]
-struct Failed {
-    /// The latest one.
-    sqlstate: String,
-    /// Where.
-    servers: BTreeSet<ServerId>,
-    blocks: BTreeSet<u32>,
 }
 
 impl<'a> Measured<'a> {
@@ -76,16 +66,13 @@ impl<'a> Measured<'a> {
         comparison: &'a Comparison,
     ) -> Result<Self, Problem> {
         let (mut slices, mut visits) = (Vec::new(), BTreeMap::new());
-        let mut failed: BTreeMap<CellId, Failed> = BTreeMap::new();
+        let mut failures = Failures::default();
         for record in records {
             let Some(visit) = VisitRecord::read(record)? else {
                 continue;
             };
-            if let Some(sqlstate) = &visit.failed {
-                let of = failed.entry(record.cell).or_default();
-                of.sqlstate.clone_from(sqlstate);
-                of.servers.extend(visit.failed_on);
-                of.blocks.insert(record.block);
+            failures.add((record.block, record.cell), &visit);
+            if visit.failed.is_some() {
                 continue;
             }
             let place = (record.block, record.cell, record.server);
@@ -101,7 +88,7 @@ impl<'a> Measured<'a> {
             setup,
             comparison,
             visits,
-            failed,
+            failures,
             shares: shares(plan, setup, &slices),
             times: times.collect(),
             slices,
@@ -131,7 +118,7 @@ impl<'a> Measured<'a> {
         };
         let share = self.share(cell);
         // What failed in some blocks has only the others, which says nothing of it.
-        let failed = self.failed.get(&cell);
+        let failed = self.failures.finally(cell);
         let matters = |ratio: f64| share * (ratio - 1.0);
         let times = self.times.get(&server);
         let hardly = times.is_some_and(|times| is_closed(self.setup, (cell, share), times));
@@ -277,7 +264,8 @@ impl<'a> Measured<'a> {
         };
         let cells = CellId::each().zip(self.shares.iter().zip(&self.setup.statements));
         let share = |(cell, (share, statement)): (CellId, (&f64, &TimedStatement))| {
-            let is_out = other(statement) || self.failed.contains_key(&cell) || !is_known(cell);
+            let is_out =
+                other(statement) || self.failures.finally(cell).is_some() || !is_known(cell);
             if is_out { 0.0 } else { *share }
         };
         cells.map(share).collect()
@@ -287,18 +275,22 @@ impl<'a> Measured<'a> {
     fn failed_on_candidates(&self) -> usize {
         let candidates: BTreeSet<ServerId> = self.plan.candidates().into_iter().collect();
         let only =
-            |failed: &&Failed| !failed.servers.is_empty() && failed.servers.is_subset(&candidates);
-        self.failed.values().filter(only).count()
+            |failed: &Failed| !failed.servers.is_empty() && failed.servers.is_subset(&candidates);
+        let failed = self.failures.iter();
+        failed.filter(|(_, failed)| only(failed)).count()
     }
 
     /// `off`: two copies of the base differ in what the whole workload takes.
     fn notes(&self, off: bool) -> Vec<String> {
-        let failed = self.failed.iter().filter_map(|(cell, failed)| {
-            let name = &self.plan.cell(*cell)?.workload;
-            Some(format!(
-                "no verdict for {name}: {}",
-                self.failed_words(failed)
-            ))
+        let failed = self.failures.iter().filter_map(|(cell, failed)| {
+            let name = &self.plan.cell(cell)?.workload;
+            let words = self.failed_words(failed);
+            Some(match failed.is_final() {
+                true => format!("no verdict for {name}: {words}"),
+                false => {
+                    format!("{name}: {words}, because of other work there; the other blocks count")
+                }
+            })
         });
         let off = off.then(|| {
             "the workload has no verdict: two copies of the base differ in it (placebo)".to_owned()
@@ -331,7 +323,7 @@ impl<'a> Measured<'a> {
         let cells = CellId::each().zip(&self.setup.statements);
         cells.filter_map(move |(cell, statement)| {
             let seconds = seconds_when_asked(statement).filter(|took| *took > LEAST_SECONDS)?;
-            let is_left = is_through && !measured.contains(&cell) && !self.failed.contains_key(&cell);
+            let is_left = is_through && !measured.contains(&cell) && !self.failures.finally(cell).is_some();
             let name = &self.plan.cell(cell).filter(|_| is_left)?.workload;
             Some(format!(
                 "no time for {name}: an execution takes {seconds:.1} s, longer than its part of the budget; \

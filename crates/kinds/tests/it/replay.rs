@@ -71,6 +71,7 @@ fn replay_plan(shares: &[f64]) -> Plan {
         budget_seconds: 60.0,
         impact: 0.001,
         settings: Vec::new(),
+        data_sets: Vec::new(),
         timeout_seconds: 60,
         statements,
     });
@@ -359,6 +360,36 @@ fn what_fails_on_the_candidate_in_one_block_has_no_verdict_from_the_others() {
     let times = told.times.as_ref().unwrap();
     assert_eq!((times.failed_on_candidates, times.share), (1, Some(0.5)));
     assert!(times.notes[0].contains("in 1 block"), "{:?}", times.notes);
+}
+
+#[test]
+fn a_conflict_with_other_work_costs_a_block_and_three_of_them_the_verdict() {
+    let plan = replay_plan(&[0.5, 0.5]);
+    let failed_in = |blocks: std::ops::Range<u32>| {
+        let mut records = visits(&plan, &|_, _| 1.0, (0.005, 3));
+        let failed = VisitRecord {
+            failed: Some("40001".to_owned()),
+            ..VisitRecord::default()
+        };
+        for record in &mut records {
+            if record.cell == CellId(1) && blocks.contains(&record.block) {
+                *record = failed
+                    .record((record.block, CellId(1), record.server))
+                    .unwrap();
+            }
+        }
+        told(&plan, &records)
+    };
+    let two = failed_in(3..5);
+    let one = time(&two, 1);
+    assert_eq!((one.verdict, one.blocks), (TimeVerdict::NoChange, 8));
+    let times = two.times.as_ref().unwrap();
+    assert_eq!((times.failed_on_candidates, times.share), (0, Some(1.0)));
+    let note = "s1: it failed with 40001 while it was timed, in 2 blocks, because of other work";
+    assert!(times.notes[0].starts_with(note), "{:?}", times.notes);
+    let three = failed_in(3..6);
+    assert_eq!(time(&three, 1).verdict, TimeVerdict::Unfit);
+    assert_eq!(three.times.as_ref().unwrap().share, Some(0.5));
 }
 
 #[test]

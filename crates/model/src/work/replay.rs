@@ -21,10 +21,45 @@ pub struct ReplaySetup {
     pub budget_seconds: f64,
     /// Settings of each server, the base first: the user's, with those of his configuration. Later ones win.
     pub settings: Vec<Vec<(String, String)>>,
+    /// Of servers that already ran, the base first; none if they are our own, and in older plans.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_sets: Vec<DataSet>,
     /// Limit of a statement, seconds.
     pub timeout_seconds: u32,
     /// In the order of the plan's cells.
     pub statements: Vec<TimedStatement>,
+}
+
+/// What tells the data of a server that already ran from those of another one. What the role may not ask is
+/// absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataSet {
+    /// Identifier that the cluster got when it was initialized; its standbys have the same.
+    pub system: Option<String>,
+    /// Number of the database there (oid).
+    pub database: Option<String>,
+    /// When the server started, as it prints it.
+    pub started: Option<String>,
+}
+
+impl DataSet {
+    /// Whether it certainly is another one.
+    #[must_use]
+    pub fn is_other(&self, than: &Self) -> bool {
+        let differs = |one: &Option<String>, other: &Option<String>| {
+            one.as_ref()
+                .zip(other.as_ref())
+                .is_some_and(|(one, other)| one != other)
+        };
+        differs(&self.system, &than.system) || differs(&self.database, &than.database)
+    }
+
+    /// Whether it certainly is the same one, and its server has not restarted.
+    #[must_use]
+    pub fn is_same_server(&self, as_that: &Self) -> bool {
+        let all = self.system.is_some() && self.database.is_some() && self.started.is_some();
+        all && self == as_that
+    }
 }
 
 /// A statement that is measured.
@@ -72,5 +107,32 @@ pub fn report_place(plan: usize) -> Option<usize> {
         0 => Some(0),
         1 => None,
         plan => Some(plan - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_data_set_is_another_one_or_the_same_only_if_that_is_known() {
+        let some = |text: &str| Some(text.to_owned());
+        let here = DataSet {
+            system: some("7"),
+            database: some("16384"),
+            started: some("1"),
+        };
+        let restarted = DataSet {
+            started: some("2"),
+            ..here.clone()
+        };
+        let restored = DataSet {
+            database: some("16999"),
+            ..here.clone()
+        };
+        let silent = DataSet::default();
+        assert!(restored.is_other(&here) && !restarted.is_other(&here) && !silent.is_other(&here));
+        assert!(here.is_same_server(&here) && !restarted.is_same_server(&here));
+        assert!(!silent.is_same_server(&silent));
     }
 }

@@ -407,6 +407,14 @@ fn times_are_told_with_plan_regressions_first() {
 }
 
 #[test]
+fn markdown_has_the_sentences_the_times_and_what_differs() {
+    let text = replayed_markdown(&timed());
+    insta::assert_snapshot!(text);
+    let found = replayed_markdown(&replayed());
+    insta::assert_snapshot!(found);
+}
+
+#[test]
 fn the_text_says_what_fails_first_and_then_plans_and_results() {
     let text = replayed_text(&replayed(), 110);
     insta::assert_snapshot!(text);
