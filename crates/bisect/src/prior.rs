@@ -1,5 +1,7 @@
 //! How likely each point is to have changed the cost, from what is known of its source and of what ran.
 
+use crate::gaussian::number;
+
 /// What a point changes in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Touches {
@@ -22,13 +24,12 @@ enum Group {
 }
 
 impl Touches {
-    /// The group of a kind, and what one of its points counts there. A point near what moved counts a third
-    /// of one that changes it; it has the whole mass where no point changes what moved, because then an
-    /// inlined function is what is left.
-    fn part(self) -> (Group, f64) {
+    /// The group of a kind, and what one of its points counts there; `near` is the part of a point near what
+    /// moved.
+    fn part(self, near: f64) -> (Group, f64) {
         match self {
-            Self::Moved => (Group::Moved, 3.0),
-            Self::Near => (Group::Moved, 1.0),
+            Self::Moved => (Group::Moved, 1.0),
+            Self::Near => (Group::Moved, near),
             Self::Executed => (Group::Executed, 1.0),
             Self::Other => (Group::Other, 1.0),
         }
@@ -54,7 +55,16 @@ impl Group {
 /// moved or ran, all are the same.
 #[must_use]
 pub fn weights(points: &[Touches]) -> Vec<f64> {
-    let parts: Vec<(Group, f64)> = points.iter().map(|kind| kind.part()).collect();
+    let of = |kind: Touches| number(points.iter().filter(|one| **one == kind).count());
+    let (moved, near) = (of(Touches::Moved), of(Touches::Near));
+    // A third of a point that changes what moved, and all of them a third of all of those. Where there is
+    // none of those, an inlined function is what is left.
+    let near = if moved > 0.0 {
+        (moved / near.max(1.0)).min(1.0) / 3.0
+    } else {
+        1.0
+    };
+    let parts: Vec<(Group, f64)> = points.iter().map(|kind| kind.part(near)).collect();
     let whole = |group: Group| -> f64 {
         let own = parts.iter().filter(|(other, _)| *other == group);
         own.map(|(_, part)| part).sum()
@@ -139,10 +149,11 @@ mod tests {
         f64::from(u32::try_from(sum).unwrap()) / f64::from(u32::try_from(all.len()).unwrap())
     }
 
-    /// Three hundred commits as those of a year are: 7 touch what moved, 17 what ran.
+    /// Three hundred commits as those of a year are: 7 touch what moved, 30 something beside it, 15 what ran.
     fn history() -> Vec<Touches> {
         let touches = |number: usize| match number {
             number if number % 43 == 11 => Touches::Moved,
+            number if number % 10 == 7 => Touches::Near,
             number if number % 17 == 3 => Touches::Executed,
             _ => Touches::Other,
         };
@@ -204,7 +215,7 @@ mod tests {
         // As 60 commits of September 2024 are, as those of a year, and where nothing touches what moved.
         let histories = [
             ((0..38).map(few).collect(), 0.97),
-            (history(), 0.885),
+            (history(), 0.88),
             (
                 (0..38)
                     .map(|number| if number == 20 { Executed } else { Other })
@@ -264,6 +275,11 @@ mod tests {
             0.18,
         ];
         assert!(beside.iter().zip(&wanted).all(near), "{beside:?}");
+        let crowd = weights(&[Moved, Near, Near, Near, Near, Near]);
+        assert!(
+            near((&crowd[0], &0.525)),
+            "{crowd:?}: never less than three quarters"
+        );
         let inlined = weights(&[Other, Near, Executed, Near]);
         let wanted = [0.12, 0.35, 0.18, 0.35];
         assert!(inlined.iter().zip(&wanted).all(near), "{inlined:?}");

@@ -173,9 +173,15 @@ impl Asking<'_> {
             }
             Err(error) => return Err(self.lost(&error, job)),
         };
-        let ended = session.client.execute("ROLLBACK");
-        ended.map_err(|error| self.lost(&error, job))?;
-        Ok(answer)
+        match session.client.execute("ROLLBACK") {
+            Ok(()) => Ok(answer),
+            // A standby ends sessions, too, that hold a lock while they wait for their client.
+            Err(WireError::Server(error)) if ErrorClass::of(&error) == ErrorClass::Conflict => {
+                *connected = None;
+                Ok(answer)
+            }
+            Err(error) => Err(self.lost(&error, job)),
+        }
     }
 
     fn answered(
@@ -186,7 +192,7 @@ impl Asking<'_> {
         match ErrorClass::of(error) {
             ErrorClass::Statement => Ok(failed(error, tuple)),
             ErrorClass::TooLong => Ok(Answer::TooLong),
-            ErrorClass::Resources => Ok(Answer::Unknown(format!(
+            ErrorClass::Resources | ErrorClass::Conflict => Ok(Answer::Unknown(format!(
                 "{} {}",
                 error.sqlstate,
                 said::message(error, &Known::default())

@@ -40,7 +40,7 @@ pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
 pub use replay::{Answer, End, Kept, Stopped, load_again, replay};
 pub use request::{Data, Request, Wish};
-pub use session::{ErrorClass, gone};
+pub use session::{ErrorClass, gone, is_conflict};
 pub use timed::{Start, TimedJob, TimedServers};
 pub use watched::watched;
 pub use work::{Job, Work};

@@ -150,7 +150,7 @@ impl<'a> Servers<'a> {
                 theirs.ok_or_else(|| Problem::new("a server has no tables").detail(name))?;
             let reach = Reach::theirs(name, theirs, request.name);
             let found = Theirs::of(&reach)?;
-            self.notes.extend(found.notes(name));
+            self.notes.extend(found.notes(name, all.first()));
             if let Some(base) = all.first() {
                 self.differences.extend(base.differences(&found, name)?);
             }

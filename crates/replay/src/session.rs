@@ -31,9 +31,11 @@ pub enum ErrorClass {
     Statement,
     /// The statement did not end in time.
     TooLong,
-    /// Memory or another limit of a machine was too small, or other work was in the way: no difference
-    /// between servers.
+    /// Memory or another limit of a machine was too small: no difference between servers.
     Resources,
+    /// Other work was in the way, which another time it may not be: no difference between servers. A standby
+    /// may end the whole session.
+    Conflict,
     DiskFull,
     /// The server is of no use any more.
     Useless,
@@ -54,17 +56,20 @@ const NO_LOCK: &str = "55P03";
 /// table (08) are differences like any other.
 const USELESS: [&str; 6] = ["57P01", "57P02", "57P03", "58030", "XX001", "XX002"];
 
+/// Whether an error only says that other work was in the way.
+pub fn is_conflict(sqlstate: &str) -> bool {
+    sqlstate.starts_with(CONFLICTS) || sqlstate == NO_LOCK
+}
+
 impl ErrorClass {
     /// Of this error.
     pub fn of(error: &ServerError) -> Self {
         match error.sqlstate.as_str() {
             DISK_FULL => Self::DiskFull,
-            // A standby may end the whole session.
-            state if state.starts_with(CONFLICTS) => Self::Resources,
+            state if is_conflict(state) => Self::Conflict,
             _ if error.is_fatal() => Self::Useless,
             state if USELESS.contains(&state) => Self::Useless,
             TOO_LONG => Self::TooLong,
-            NO_LOCK => Self::Resources,
             state if state.starts_with(RESOURCES) => Self::Resources,
             _ => Self::Statement,
         }
@@ -153,9 +158,12 @@ mod tests {
         assert_eq!(class("FATAL", "42501"), ErrorClass::Useless);
         assert_eq!(class("ERROR", "57014"), ErrorClass::TooLong);
         assert_eq!(class("ERROR", "53100"), ErrorClass::DiskFull);
-        for passing in ["53400", "40001", "40P01", "55P03"] {
-            assert_eq!(class("ERROR", passing), ErrorClass::Resources);
+        for small in ["53200", "53400"] {
+            assert_eq!(class("ERROR", small), ErrorClass::Resources);
         }
-        assert_eq!(class("FATAL", "40001"), ErrorClass::Resources);
+        for passing in ["40001", "40P01", "55P03"] {
+            assert_eq!(class("ERROR", passing), ErrorClass::Conflict);
+        }
+        assert_eq!(class("FATAL", "40001"), ErrorClass::Conflict);
     }
 }

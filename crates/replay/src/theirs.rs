@@ -15,23 +15,26 @@ use std::collections::{BTreeMap, BTreeSet};
 /// call their superusers. The first ones are those of PostgreSQL.
 ///
 /// Source: PostgreSQL manual, "Predefined Roles"; the services' manuals.
-const POWERFUL: [&str; 8] = [
+const POWERFUL: [&str; 10] = [
     "pg_execute_server_program",
     "pg_write_server_files",
     "pg_read_server_files",
     "pg_signal_backend",
+    "pg_signal_autovacuum_worker",
     "rds_superuser",
+    "rds_replication",
     "cloudsqlsuperuser",
     "alloydbsuperuser",
     "azure_pg_admin",
 ];
 
-/// Roles whose rights the login has or can take, of which it should have none: superusers, those that may drop
-/// replication slots, and those above.
+/// Roles whose rights the login has or can take, of which it should have none: superusers, those that may
+/// drop replication slots, and those above.
 fn powers() -> String {
     let names = POWERFUL.map(|name| format!("'{name}'")).join(", ");
     format!(
-        "SELECT r.rolname, CASE WHEN r.rolsuper THEN 'superuser' WHEN r.rolreplication THEN 'replication' END
+        "SELECT r.rolname,
+             CASE WHEN r.rolsuper THEN 'superuser' WHEN r.rolreplication THEN 'replication' END
            FROM pg_catalog.pg_roles r
            WHERE (r.rolsuper OR r.rolreplication OR r.rolname IN ({names}))
              AND pg_catalog.pg_has_role(current_user, r.oid, 'MEMBER')
@@ -54,25 +57,29 @@ const RELATIONS: &str = "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname)
       AND n.nspname <> 'information_schema'";
 
 /// What decides plans, times of reads and the meaning of values: everything but what only writes, logs,
-/// connections, replication and files are about. Categories would be translated. Names with a dot are those of
-/// extensions and applications, whose values may be secrets.
+/// connections, replication and files are about. Categories would be translated. Names with a dot are those
+/// of extensions and applications, whose values may be secrets.
 const SETTINGS: &str = "SELECT name, setting || coalesce(unit, '') FROM pg_catalog.pg_settings
-    WHERE (context <> 'internal' OR name IN ('server_encoding', 'block_size', 'data_checksums'))
+    WHERE (context <> 'internal'
+           OR name IN ('server_encoding', 'block_size', 'data_checksums', 'debug_assertions'))
       AND name !~ '[.]'
-      AND name !~ '^(log_|logging_|syslog_|event_|ssl|unix_socket_|listen_|krb_|gss_|bonjour|authentication_)'
-      AND name !~ '^(archive_|restore_|recovery_|primary_|promote_|hot_standby|synchron|wal_|min_wal|max_wal)'
-      AND name !~ '^(autovacuum_|vacuum_|bgwriter_|checkpoint_|commit_|fsync|full_page|replication_|max_slot)'
-      AND name !~ '^(tcp_|client_|password_|track_|update_process|debug_|trace_|transaction_|session_)'
-      AND name !~ '(_timeout|_interval|_file|_directory|_directories|_name|_command|_workers_per_subscription)$'
+      AND name !~ '^(log_|logging_|syslog_|event_|ssl|unix_socket_|listen_|krb_|gss_|bonjour|authenti)'
+      AND name !~ '^(archive_|restore_|recovery_(target|end|init)|primary_|promote_|synchron(ous|ized)_)'
+      AND name !~ '^(wal_|min_wal|max_wal|autovacuum_|vacuum_|bgwriter_|checkpoint_|commit_|fsync)'
+      AND name !~ '^(full_page|max_slot|tcp_|client_|password_|scram_|update_process|trace_|transaction_)'
+      AND name !~ '^(debug_(print|pretty|logical)|session_replication|track_(act|commit|counts|func))'
+      AND name !~ '(_timeout|_interval|_file|_directory|_directories|_name|_command|_per_subscription)$'
       AND name !~ '^(max_(connections|logical_|replication_|sync_|active_repl)|superuser_|reserved_)'
       AND name NOT IN ('port', 'search_path', 'lc_messages', 'default_transaction_read_only', 'exit_on_error',
-                       'restart_after_crash', 'allow_in_place_tablespaces', 'in_hot_standby')";
+                       'restart_after_crash', 'allow_in_place_tablespaces', 'summarize_wal')";
 
-/// Which cluster and database these are; a service may forbid to ask.
-const DATA_SET: &str = "SELECT c.system_identifier::text, d.oid::text,
-      pg_catalog.pg_postmaster_start_time()::text
-    FROM pg_catalog.pg_control_system() c, pg_catalog.pg_database d
-    WHERE d.datname = pg_catalog.current_database()";
+/// Which cluster this is; a service may forbid to ask.
+const SYSTEM: &str = "SELECT system_identifier::text FROM pg_catalog.pg_control_system()";
+
+/// Which database, and since when its server runs.
+const RUNNING: &str = "SELECT oid::text,
+      EXTRACT(EPOCH FROM pg_catalog.pg_postmaster_start_time())::numeric::text
+    FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()";
 
 /// The database.
 const DATABASE: &str = "SELECT pg_catalog.pg_database_size(oid)::text, datcollate, datctype,
@@ -107,7 +114,7 @@ impl Theirs {
         let mut client = reach.own()?;
         check_role(reach, &mut client)?;
         let mut found = Self::read(&mut client).map_err(|problem| reach.named(problem))?;
-        found.data_set = data_set(&mut client).unwrap_or_default();
+        found.data_set = data_set(&mut client);
         // Our own sessions have a path of their own.
         let path = query(&mut reach.plain()?, "SHOW search_path");
         let path = path.map_err(|problem| reach.named(problem))?;
@@ -153,9 +160,15 @@ impl Theirs {
         Ok(found)
     }
 
-    /// What a reader should know of this server.
-    pub fn notes(&self, name: &str) -> Vec<String> {
+    /// What a reader should know of this server; `base` is absent for the base itself.
+    pub fn notes(&self, name: &str, base: Option<&Self>) -> Vec<String> {
         let mut notes = Vec::new();
+        if base.is_some_and(|base| self.data_set.is_same_server(&base.data_set)) {
+            notes.push(format!(
+                "one-server: {name} is the server and the database of the base; only roles and connections \
+                 can differ"
+            ));
+        }
         if self.writable > 0 {
             notes.push(format!(
                 "role: on {name} it may change {} tables; deltabench's transactions only read, and a role \
@@ -175,23 +188,18 @@ impl Theirs {
     ///
     /// Errors: the base has no table; they have none in common.
     pub fn differences(&self, other: &Self, name: &str) -> Result<Vec<String>, Problem> {
-        let mine: BTreeSet<&String> = self.relations.keys().collect();
-        let its: BTreeSet<&String> = other.relations.keys().collect();
-        if mine.is_empty() {
+        if self.tables().next().is_none() {
             return Err(Problem::new("the database of the base has no table")
                 .hint("name the database that the statements are of"));
         }
-        if mine.is_disjoint(&its) {
+        let mine: BTreeSet<&String> = self.relations.keys().collect();
+        let its: BTreeSet<&String> = other.relations.keys().collect();
+        if !self.tables().any(|table| its.contains(table)) {
             return Err(Problem::new("the two databases have no table in common")
                 .detail(format!("{name} has nothing of what the base has"))
                 .hint("name the same database on both servers: two restores of one snapshot"));
         }
         let mut told = Vec::new();
-        if other.data_set.is_same_server(&self.data_set) {
-            told.push(format!(
-                "{name} is the server and the database of the base: only roles and connections can differ"
-            ));
-        }
         let missing = mine.difference(&its).map(|name| (*name).clone());
         told.extend(few(&format!("{name} lacks"), missing.collect()));
         let more = its.difference(&mine).map(|name| (*name).clone());
@@ -224,11 +232,19 @@ impl Theirs {
             let its = other.settings.get(setting)?;
             (base != its).then(|| format!("{setting} {base} → {its}"))
         });
-        told.extend(few(
-            &format!("settings, base → {name}:"),
-            settings.collect(),
-        ));
+        let settings: Vec<String> = settings.collect();
+        if !settings.is_empty() {
+            // All of them: the one that matters may be the last.
+            told.push(format!("settings, base → {name}: {}", settings.join(", ")));
+        }
         Ok(told)
+    }
+
+    /// The names of what can have rows.
+    fn tables(&self) -> impl Iterator<Item = &String> {
+        let all = self.relations.iter();
+        let tables = all.filter(|(_, (kind, _, _))| matches!(kind.as_str(), "r" | "p" | "m" | "f"));
+        tables.map(|(name, _)| name)
     }
 
     fn sizes(&self, other: &Self, name: &str) -> Vec<String> {
@@ -253,19 +269,19 @@ impl Theirs {
     }
 }
 
-/// Which data set this is.
-///
-/// Errors: the role may not ask.
-fn data_set(client: &mut Client) -> Result<DataSet, Problem> {
-    let row = query(client, DATA_SET)?.into_iter().next();
-    let Some(Ok([system, database, started])) = row.map(<[Option<String>; 3]>::try_from) else {
-        return Ok(DataSet::default());
+/// Which data set this is, as far as the role may ask.
+fn data_set(client: &mut Client) -> DataSet {
+    let mut first = |sql| {
+        let rows = query(client, sql).unwrap_or_default();
+        rows.into_iter().next().unwrap_or_default().into_iter()
     };
-    Ok(DataSet {
+    let system = first(SYSTEM).next().flatten();
+    let mut running = first(RUNNING);
+    DataSet {
         system,
-        database,
-        started,
-    })
+        database: running.next().flatten(),
+        started: running.next().flatten(),
+    }
 }
 
 /// Whether two counts are more apart than estimates of the same.
@@ -365,11 +381,14 @@ mod tests {
             database: Some("5".to_owned()),
             started: Some("now".to_owned()),
         };
-        let same = base.differences(&base, "same").unwrap();
+        let same = base.notes("same", Some(&base));
         assert!(
             same[0].contains("is the server and the database of the base"),
             "{same:?}"
         );
+        assert_eq!(base.notes("base", None), [""; 0]);
+        let only_a_view = theirs(&[("public.pg_stat_statements", "v", 0.0, 0.0)]);
+        assert!(only_a_view.differences(&base, "new").is_err());
         assert!(theirs(&[]).differences(&base, "new").is_err());
         let elsewhere = theirs(&[("x.y", "r", 1.0, 1.0)]);
         assert!(base.differences(&elsewhere, "new").is_err());

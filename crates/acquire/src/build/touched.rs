@@ -28,6 +28,8 @@ pub fn touched(
             "--no-ext-diff",
             "--no-textconv",
             "--no-color",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
             "--format=%x00%H",
             &format!("{base}..{candidate}"),
             "--",
@@ -38,30 +40,28 @@ pub fn touched(
     Ok(said.split('\0').filter_map(of_commit).collect())
 }
 
-/// The files of a commit that define one of these functions.
+/// The files that define one of these functions, in any of the commits.
 ///
 /// Errors: no git, no repository, no such commit.
 pub fn defined_in(
     directory: &Path,
-    commit: &str,
+    commits: &[&str],
     functions: &BTreeSet<String>,
 ) -> Result<BTreeSet<String>, Problem> {
     let is_name = |name: &&String| name.chars().all(is_of_a_name);
-    let names: Vec<&str> = functions
-        .iter()
-        .filter(is_name)
-        .map(String::as_str)
-        .collect();
+    let names = functions.iter().filter(is_name);
+    let names: Vec<&str> = names.map(String::as_str).collect();
     if names.is_empty() {
         return Ok(BTreeSet::new());
     }
     // A definition has its name at the beginning of a line, a declaration has it after the type.
     let pattern = format!("^({})\\(", names.join("|"));
+    let mut arguments = vec!["grep", "--no-color", "-l", "-E", "-e", &pattern];
+    arguments.extend(commits);
+    arguments.extend(["--", "*.c", "*.h"]);
     // Where nothing matches git ends with a failure and says nothing.
     let said = repository(directory)?
-        .ask(&[
-            "grep", "-l", "-E", "-e", &pattern, commit, "--", "*.c", "*.h",
-        ])
+        .ask(&arguments)
         .or_else(|said| if said.is_empty() { Ok(said) } else { Err(said) })
         .map_err(|said| Problem::new("git does not say where functions are").detail(said))?;
     let file = |line: &str| line.split_once(':').map(|(_, file)| file.to_owned());
@@ -167,7 +167,7 @@ mod tests {
         let place = world.path("fake-1.0");
         let of = |names: &[&str]| -> Vec<String> {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
-            defined_in(&place, &head, &names)
+            defined_in(&place, &[&head], &names)
                 .unwrap()
                 .into_iter()
                 .collect()
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(of(&["two", "one", "[outside]"]), ["src/a.c", "src/b.c"]);
         assert!(of(&["nowhere", "on"]).is_empty());
         assert!(of(&["[outside]"]).is_empty());
-        assert!(defined_in(&place, "nonsense", &["one".to_owned()].into()).is_err());
+        assert!(defined_in(&place, &["nonsense"], &["one".to_owned()].into()).is_err());
     }
 
     #[test]

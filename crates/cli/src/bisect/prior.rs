@@ -37,31 +37,30 @@ pub fn prior(bisection: &Bisection, places: &[usize], store: &Store) -> Result<V
     let (Some(before), Some(after)) = profiles else {
         return Ok(Vec::new());
     };
-    let mut ran = Ran::of(&explain(&before, &after, 1));
-    let touched = touched(&base.repository, (&base.id, &candidate.id));
-    let files = defined_in(&candidate.repository, &candidate.id, &ran.moved);
-    let (touched, files) = match (touched, files) {
-        (Ok(touched), Ok(files)) => (touched, files),
-        (Err(problem), _) | (_, Err(problem)) => {
+    let ends = [base.id.as_str(), candidate.id.as_str()];
+    let touched = match touched(&base.repository, (ends[0], ends[1])) {
+        Ok(touched) => touched,
+        Err(problem) => {
             say(&format!("no prior for the looks: {}", problem.error));
             return Ok(Vec::new());
         }
     };
-    ran.files = files;
+    let mut ran = Ran::of(&explain(&before, &after, 1));
+    // Without it the looks have a weaker prior.
+    ran.files = defined_in(&base.repository, &ends, &ran.moved).unwrap_or_default();
     let kind = |commit: &Option<Commit>| {
         let files = commit.as_ref().and_then(|commit| touched.get(&commit.id));
         files.map_or(Touches::Other, |files| ran.kind(files))
     };
     let kinds: Vec<Touches> = commits.iter().map(kind).collect();
     let of = |wanted| kinds.iter().skip(1).filter(|kind| **kind == wanted).count();
-    let (moved, executed) = (of(Touches::Moved), of(Touches::Executed));
-    let near = of(Touches::Near);
+    let [moved, near, executed] = [Touches::Moved, Touches::Near, Touches::Executed].map(of);
     if moved + near + executed == 0 {
         return Ok(Vec::new());
     }
     say(&format!(
-        "{moved} commits change functions whose instructions changed, {near} others functions beside them that \
-         may be inlined, {executed} functions that run: the looks begin there"
+        "the looks begin with commits that change a function whose instructions changed ({moved}), one in \
+         its file that may be inlined ({near}), or one that runs ({executed})"
     ));
     Ok(weights(&kinds))
 }

@@ -325,9 +325,10 @@ fn check_data_sets(plan: &Plan, setup: &ReplaySetup, found: &[DataSet]) -> Resul
                 .detail("the replay began with another cluster or database there")
                 .hint("start a new replay"));
         }
-        if known.started.is_some() && found.started != known.started {
+        if found.is_other_start(known) {
             say(&format!(
-                "{name} restarted since the replay began: its caches are not what they were"
+                "{name} restarted since the replay began, or is another restore of the same files: what was \
+                 measured before was measured on other caches, or on other rows"
             ));
         }
     }

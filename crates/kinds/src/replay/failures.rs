@@ -2,11 +2,12 @@
 
 use super::record::VisitRecord;
 use deltabench_model::plan::{CellId, ServerId};
+use deltabench_replay::is_conflict;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A statement is given up after so many blocks in which other work was in its way: a lock, the log that a
-/// standby replays, memory. Such blocks do not count, and say nothing of a server.
-const TRIES: usize = 3;
+/// Blocks that a conflict with other work may cost a statement before it is given up: a lock, the log that a
+/// standby replays. No more, because a slower statement meets more of them, and the rest would flatter it.
+const CONFLICTS: usize = 1;
 
 /// What failed in any block, by statement.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ pub struct Failures(BTreeMap<CellId, Failed>);
 /// How a statement failed.
 #[derive(Debug, Clone, Default)]
 pub struct Failed {
-    /// The latest one.
+    /// The latest one; a conflict only without another error.
     pub sqlstate: String,
     /// Where; none if the errors say nothing of a server.
     pub servers: BTreeSet<ServerId>,
@@ -25,7 +26,7 @@ pub struct Failed {
 impl Failed {
     /// Whether it has no verdict, and is not tried again.
     pub fn is_final(&self) -> bool {
-        !self.servers.is_empty() || self.blocks.len() >= TRIES
+        !is_conflict(&self.sqlstate) || self.blocks.len() > CONFLICTS
     }
 }
 
@@ -36,7 +37,9 @@ impl Failures {
             return;
         };
         let of = self.0.entry(cell).or_default();
-        of.sqlstate.clone_from(sqlstate);
+        if of.sqlstate.is_empty() || !is_conflict(sqlstate) {
+            of.sqlstate.clone_from(sqlstate);
+        }
         of.servers.extend(visit.failed_on);
         of.blocks.insert(block);
     }
@@ -46,6 +49,12 @@ impl Failures {
         self.0.get(&cell).filter(|failed| failed.is_final())
     }
 
+    /// Whether a statement failed in any block.
+    pub fn has(&self, cell: CellId) -> bool {
+        self.0.contains_key(&cell)
+    }
+
+    /// Each statement that failed in any block.
     pub fn iter(&self) -> impl Iterator<Item = (CellId, &Failed)> {
         self.0.iter().map(|(cell, failed)| (*cell, failed))
     }

@@ -117,7 +117,8 @@ impl<'a> Measured<'a> {
             high: speed.ratio.ci95.map(|(low, _)| 1.0 / low),
         };
         let share = self.share(cell);
-        // What failed in some blocks has only the others, which says nothing of it.
+        // What failed in some blocks has only the others, which says nothing of it; but for a single
+        // conflict.
         let failed = self.failures.finally(cell);
         let matters = |ratio: f64| share * (ratio - 1.0);
         let times = self.times.get(&server);
@@ -288,7 +289,9 @@ impl<'a> Measured<'a> {
             Some(match failed.is_final() {
                 true => format!("no verdict for {name}: {words}"),
                 false => {
-                    format!("{name}: {words}, because of other work there; the other blocks count")
+                    format!(
+                        "{name}: {words}, because of other work there; that block does not count"
+                    )
                 }
             })
         });
@@ -323,7 +326,7 @@ impl<'a> Measured<'a> {
         let cells = CellId::each().zip(&self.setup.statements);
         cells.filter_map(move |(cell, statement)| {
             let seconds = seconds_when_asked(statement).filter(|took| *took > LEAST_SECONDS)?;
-            let is_left = is_through && !measured.contains(&cell) && !self.failures.finally(cell).is_some();
+            let is_left = is_through && !measured.contains(&cell) && !self.failures.has(cell);
             let name = &self.plan.cell(cell).filter(|_| is_left)?.workload;
             Some(format!(
                 "no time for {name}: an execution takes {seconds:.1} s, longer than its part of the budget; \

@@ -279,7 +279,7 @@ impl Visit<'_> {
                 ErrorClass::Statement | ErrorClass::TooLong => {
                     Ended::Failed(error.sqlstate, Some(server))
                 }
-                ErrorClass::Resources => Ended::Failed(error.sqlstate, None),
+                ErrorClass::Resources | ErrorClass::Conflict => Ended::Failed(error.sqlstate, None),
                 ErrorClass::DiskFull | ErrorClass::Useless => broken(&WireError::Server(error)),
             },
             error => broken(&error),

@@ -34,11 +34,12 @@ pub struct ReplaySetup {
 /// absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSet {
-    /// Identifier that the cluster got when it was initialized; its standbys have the same.
+    /// Identifier that the cluster got when it was initialized; its standbys, and restores of one snapshot of
+    /// its files, have the same.
     pub system: Option<String>,
     /// Number of the database there (oid).
     pub database: Option<String>,
-    /// When the server started, as it prints it.
+    /// When the server started, seconds since the Unix epoch.
     pub started: Option<String>,
 }
 
@@ -46,12 +47,13 @@ impl DataSet {
     /// Whether it certainly is another one.
     #[must_use]
     pub fn is_other(&self, than: &Self) -> bool {
-        let differs = |one: &Option<String>, other: &Option<String>| {
-            one.as_ref()
-                .zip(other.as_ref())
-                .is_some_and(|(one, other)| one != other)
-        };
         differs(&self.system, &than.system) || differs(&self.database, &than.database)
+    }
+
+    /// Whether the server certainly is another one, or has restarted.
+    #[must_use]
+    pub fn is_other_start(&self, than: &Self) -> bool {
+        differs(&self.started, &than.started)
     }
 
     /// Whether it certainly is the same one, and its server has not restarted.
@@ -60,6 +62,12 @@ impl DataSet {
         let all = self.system.is_some() && self.database.is_some() && self.started.is_some();
         all && self == as_that
     }
+}
+
+/// Whether both are known, and are not the same.
+fn differs(one: &Option<String>, other: &Option<String>) -> bool {
+    let known = one.as_ref().zip(other.as_ref());
+    known.is_some_and(|(one, other)| one != other)
 }
 
 /// A statement that is measured.
@@ -132,6 +140,7 @@ mod tests {
         };
         let silent = DataSet::default();
         assert!(restored.is_other(&here) && !restarted.is_other(&here) && !silent.is_other(&here));
+        assert!(restarted.is_other_start(&here) && !silent.is_other_start(&here));
         assert!(here.is_same_server(&here) && !restarted.is_same_server(&here));
         assert!(!silent.is_same_server(&silent));
     }

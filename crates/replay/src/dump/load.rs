@@ -329,7 +329,7 @@ fn interrupted() -> Problem {
 fn is_fatal(error: &ServerError) -> bool {
     matches!(
         ErrorClass::of(error),
-        ErrorClass::Useless | ErrorClass::DiskFull | ErrorClass::Resources
+        ErrorClass::Useless | ErrorClass::DiskFull | ErrorClass::Resources | ErrorClass::Conflict
     )
 }
 
