@@ -10,13 +10,13 @@ use crate::progress::{Planned, Progress};
 use crate::store::store_problem;
 use crate::targets::check_still_there;
 use deltabench_kinds::{count, run_half};
-use deltabench_lab::{Analysed, Judged, confirmation_name};
+use deltabench_lab::{Analysed, Judged, confirmation_name, series_of};
 use deltabench_model::fact::MachineName;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
-use deltabench_observe::machine_name;
+use deltabench_observe::{machine_name, occasion};
 use deltabench_run::benchmark::Benchmark;
 use deltabench_run::estimate::estimate;
 use deltabench_run::events::Observer;
@@ -133,6 +133,7 @@ impl Bench {
         self.store
             .add_fact(run, (None, None), &machine)
             .map_err(store_problem)?;
+        self.keep_occasion(run, plan, library)?;
         let clock = MachineClock::begin();
         let mut session = Session {
             plan,
@@ -165,6 +166,18 @@ impl Bench {
             .remember_placebo(&mut self.store, &machine.0, now().1)
             .map_err(Failure::Failed)?;
         Ok(Measured { end, judged })
+    }
+
+    /// Keeps where and when a run is measured and what its cells are, so that other runs can be compared with
+    /// it. A machine that cannot keep an identifier of its own is known by the facts that each run has.
+    fn keep_occasion(&mut self, run: &str, plan: &Plan, library: &Library) -> Result<(), Failure> {
+        let text = |name: &str| Some(library.get(name).ok()?.text().to_owned());
+        let series = series_of(plan, text);
+        let kept = match occasion(now().1) {
+            Some(occasion) => self.store.add_occasion(run, &occasion, &series),
+            None => self.store.add_series(run, &series),
+        };
+        kept.map_err(store_problem)
     }
 
     /// Measures a stored run that is not finished, or what is left of it; `pilot` is for one that has not

@@ -9,6 +9,7 @@ use deltabench_model::metric::{self, MetricInfo};
 use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
 use deltabench_stats::between::Between;
 use deltabench_stats::skewed::SkewedMean;
+use std::collections::BTreeMap;
 
 pub use deltabench_model::metric::Better;
 pub use hours::{Hours, HoursFrom};
@@ -169,9 +170,12 @@ pub struct MetricComparison {
     /// Log-ratio of each block, in block order: the sample behind the interval. With looks these are the
     /// blocks of the decision: those up to the look, or the fresh ones that confirmed what a look had found.
     pub blocks: Vec<f64>,
+    /// The number of the block of each.
+    pub numbers: Vec<u32>,
     /// Skewness of the error of their mean, for the interval.
     pub skewness: f64,
-    /// What other hours say of it; absent for a single session of a host without a history of its cell.
+    /// What other hours say of it; absent where nobody asked, and for a slow quantile of a single session
+    /// of a host without a history.
     pub hours: Option<Hours>,
 }
 
@@ -184,6 +188,16 @@ impl MetricComparison {
         }
         let mean = SkewedMean::new(&self.blocks, self.skewness).ok()?;
         Some(mean.p())
+    }
+
+    /// ln (candidate of `other` / candidate of this one) of each block that both have, of two candidates that
+    /// were compared with one base in the same run.
+    pub fn block_by_block(&self, other: &Self) -> Vec<f64> {
+        let values = std::iter::zip(&other.numbers, &other.blocks);
+        let theirs: BTreeMap<u32, f64> = values.map(|(block, log)| (*block, *log)).collect();
+        std::iter::zip(&self.numbers, &self.blocks)
+            .filter_map(|(block, log)| Some(theirs.get(block)? - log))
+            .collect()
     }
 
     /// One-sided p of "the log-ratio is at least `bound`", of the same values.
@@ -199,7 +213,7 @@ impl MetricComparison {
     /// One-sided p of "the log-ratio of a session in another hour is at least `bound`": never below that of
     /// the measured ones.
     pub(crate) fn another_p_below(&self, bound: f64) -> Option<f64> {
-        let another = self.hours.as_ref()?.next.p_below(bound);
+        let another = self.measured_hours()?.next.p_below(bound);
         Some(self.p_below(bound)?.max(another))
     }
 

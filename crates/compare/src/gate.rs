@@ -33,7 +33,7 @@ pub enum GateResult {
 ///
 /// A gate on another hour asks the same of what a session in it would say, and without a margin of the
 /// measured hours too: a cell fails if it is a regression in both, and passes if it is none in either. What
-/// is not known of another hour is open.
+/// is not known of another hour, or in part assumed, is open.
 ///
 /// A gate on more than throughput gives a cell the worst result of all that it asks for: of CPU per operation
 /// and slow quantiles, a regression that holds by Holm among the cells fails, one that does not is open. The
@@ -84,7 +84,7 @@ fn of_metric(comparison: &Comparison, metric: Metric) -> Vec<GateResult> {
         let found = cell.metric(metric)?;
         let verdict = found.verdict?;
         if another {
-            let hours = found.hours.as_ref()?;
+            let hours = found.measured_hours()?;
             return Some((verdict, hours.verdict, hours.p));
         }
         Some((verdict, verdict, cell.p_of(metric)?))
@@ -143,24 +143,29 @@ fn another_hour(comparison: &Comparison) -> Vec<GateResult> {
         .map(|cell| cell.metric(Metric::Throughput))
         .collect();
     let shown = known.iter().map(|speed| match bound {
-        None => Some((*speed)?.hours.as_ref()?.p),
+        None => Some((*speed)?.measured_hours()?.p),
         Some(bound) => (*speed)?.another_p_below(bound),
     });
     let shown = holm(&shown.map(|p| p.unwrap_or(1.0)).collect::<Vec<f64>>());
     let above =
         |hours: &Hours, bound: f64| hours.another.ci90.is_some_and(|(low, _)| low.ln() > bound);
+    let looks = matches!(comparison.stopping, Stopping::Sequential { .. });
+    // What is open in the measured hour does not pass in another one.
+    let passes = |(cell, hours): (&CellComparison, &Hours), bound| {
+        excludes(cell, bound, looks) && above(hours, bound)
+    };
     let result =
         |((cell, hours), shown): ((&CellComparison, Option<&Hours>), f64)| match (hours, bound) {
             _ if cell.verdict == Verdict::Unfit => GateResult::Untrusted,
             _ if index(u64::from(cell.blocks)) < MIN_BLOCKS => GateResult::Open,
             (None, _) => GateResult::Open,
-            (Some(hours), Some(bound)) if above(hours, bound) => GateResult::Passed,
+            (Some(hours), Some(bound)) if passes((cell, hours), bound) => GateResult::Passed,
             (Some(_), Some(_)) if shown <= GATE_FALSE => GateResult::Failed,
             (Some(_), Some(_)) => GateResult::Open,
             (Some(_), None) if is_dear(comparison, cell) => GateResult::Open,
             (Some(hours), None) => in_both(cell.verdict, hours.verdict, shown),
         };
-    let hours = known.iter().map(|speed| (*speed)?.hours.as_ref());
+    let hours = known.iter().map(|speed| (*speed)?.measured_hours());
     let cells = comparison.cells.iter().zip(hours);
     cells.zip(shown).map(result).collect()
 }

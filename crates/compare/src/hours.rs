@@ -16,9 +16,9 @@ use crate::placebo::{self, Suspicion};
 use crate::side::{cell_verdict, cpu_bound, with_time};
 use crate::stalls::waits;
 use crate::tails;
-use crate::thresholds::{LEVEL_DIFFERENT, TAIL_DELTA};
+use crate::thresholds::{HOURS_ASSUMED, LEVEL_DIFFERENT, TAIL_DELTA};
 use deltabench_model::plan::{CellId, Plan};
-use deltabench_model::units::{count, to_u64};
+use deltabench_model::units::{count, to_f64};
 use deltabench_stats::between::Scatter;
 use deltabench_stats::summary::{geometric_mean, mean};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,45 +77,217 @@ pub fn combine(first: &mut Comparison, sessions: &[Comparison], plan: &Plan) {
     });
 }
 
-/// Adds to a single session what another hour would say, by what earlier runs scattered.
+/// What an earlier run found of a comparison in a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EarlierRun {
+    /// Which run, from 1: what one run found in several cells and of several candidates has one hour.
+    pub run: usize,
+    /// Block log-ratios.
+    pub blocks: Vec<f64>,
+}
+
+/// A run by its number, and its block log-ratios.
+type RunBlocks<'a> = (usize, &'a [f64]);
+
+/// The number of the run that is judged, among those of [`EarlierRun`].
+const THIS_RUN: usize = 0;
+
+/// What a lab has of a host's earlier runs, for one cell and metric.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Earlier {
+    /// The earlier runs of this very comparison.
+    pub pair: Vec<EarlierRun>,
+    /// The runs of each other comparison of this kind in this cell.
+    pub cell: Vec<Vec<EarlierRun>>,
+    /// The same of each other cell of the host.
+    pub others: Vec<Vec<Vec<EarlierRun>>>,
+}
+
+/// Independent hours behind repeated comparisons, each by its runs: runs less groups of runs that no
+/// comparison connects. A run of eight cells that was measured twice has one, not eight.
+fn distinct_hours<'a>(comparisons: impl IntoIterator<Item = &'a [usize]>) -> usize {
+    let mut groups: Vec<BTreeSet<usize>> = Vec::new();
+    for runs in comparisons {
+        let mut merged: BTreeSet<usize> = runs.iter().copied().collect();
+        groups.retain(|group| {
+            let is_apart = group.is_disjoint(&merged);
+            if !is_apart {
+                merged.extend(group);
+            }
+            is_apart
+        });
+        groups.push(merged);
+    }
+    groups
+        .iter()
+        .map(|group| group.len().saturating_sub(1))
+        .sum()
+}
+
+/// Adds to a single session what another hour would say, by what earlier runs of the host scattered, or by
+/// what is assumed where there are none ([`HOURS_ASSUMED`]).
 ///
-/// Shape:  `earlier` gives for a cell and metric the block log-ratios of each run, by the comparison that the
-///         runs repeated; a comparison of a single run says nothing.
-pub fn foretell(
-    comparison: &mut Comparison,
-    earlier: impl Fn(&CellComparison, Metric) -> Vec<Vec<Vec<f64>>>,
-) {
+/// Source: docs/measuring.md#sessions.
+pub fn foretell(comparison: &mut Comparison, earlier: impl Fn(&CellComparison, Metric) -> Earlier) {
     for cell in &mut comparison.cells {
         let found: Vec<Option<Hours>> = { cell.metrics.iter() }
-            .map(|metric| {
-                let sets = earlier(cell, metric.metric);
-                let sets = sets
-                    .iter()
-                    .map(|set| set.iter().map(Vec::as_slice).collect());
-                let scatter = Scatter::pooled(&sets.collect::<Vec<Vec<&[f64]>>>())?;
-                let pairs = u32::try_from(to_u64(scatter.df)).unwrap_or(u32::MAX);
-                let next = scatter.next_group(&metric.blocks).ok()?;
-                let another = ratio(metric.ratio.estimate.ln(), Some(&next), cell.interval_level);
-                // Earlier runs know nothing of the skewness of this one.
-                let another = another.outer(&metric.ratio);
-                let p = next.p().max(cell.p_of(metric.metric)?);
-                let of = (metric.metric, delta_of(metric.metric, cell.delta));
-                let judged = Judged::of_ratio(&another, metric.blocks.len(), of, p);
-                Some(Hours {
-                    sessions: Vec::new(),
-                    another,
-                    from: HoursFrom::EarlierPairs(pairs),
-                    sd: scatter.between(),
-                    verdict: judged.verdict,
-                    p,
-                    mean: None,
-                    next,
-                })
-            })
+            .map(|metric| another_hour(cell, metric, &earlier(cell, metric.metric)))
             .collect();
         for (metric, hours) in cell.metrics.iter_mut().zip(found) {
             metric.hours = hours;
         }
+    }
+}
+
+fn another_hour(
+    cell: &CellComparison,
+    metric: &MetricComparison,
+    earlier: &Earlier,
+) -> Option<Hours> {
+    let pair = earlier.pair.iter().filter(|run| run.blocks.len() > 1);
+    let mut pair: Vec<RunBlocks<'_>> = pair.map(EarlierRun::parts).collect();
+    pair.push((THIS_RUN, &metric.blocks));
+    let runs: Vec<&[f64]> = pair.iter().map(|(_, blocks)| *blocks).collect();
+    let level = cell.interval_level;
+    let Known {
+        scatter,
+        from,
+        assumed,
+    } = known(metric.metric, (&pair, &runs), earlier)?;
+    let here = &metric.ratio;
+    let long_run = scatter.mean_over(&runs).ok()?;
+    let next = scatter.next_like(&metric.blocks, &runs).ok()?;
+    // Other runs know nothing of the skewness of this one, nor of how little it has measured.
+    let another = ratio(next.estimate, Some(&next), level).outer(here);
+    let mut long = ratio(long_run.estimate, Some(&long_run), level);
+    if runs.len() == 1 {
+        long = long.outer(here);
+    }
+    // It has to differ by both, and in one direction.
+    let is_one_way = next.estimate * here.estimate.ln() >= 0.0;
+    let own = cell.p_of(metric.metric)?;
+    let p = if is_one_way { next.p().max(own) } else { 1.0 };
+    let of = (metric.metric, delta_of(metric.metric, cell.delta));
+    let blocks = runs.iter().map(|run| run.len()).sum();
+    Some(Hours {
+        sessions: Vec::new(),
+        long_run: long,
+        verdict: Judged::of_ratio(&another, blocks, of, p).verdict,
+        another,
+        from,
+        assumed,
+        sd: scatter.between(),
+        p,
+        mean: None,
+        next,
+        apart: scatter.next_like(&metric.blocks, &[&metric.blocks]).ok()?,
+    })
+}
+
+/// How the runs of a cell scatter between hours, and what that is known from.
+struct Known {
+    scatter: Scatter,
+    from: HoursFrom,
+    /// Whether [`HOURS_ASSUMED`] takes part.
+    assumed: bool,
+}
+
+/// The scatter of this cell's repetitions, drawn towards what the host's other cells have in common. Where
+/// too few hours are known an assumption takes part. `None` for slow quantiles of which nothing was measured,
+/// because nobody knows what to assume of them.
+///
+/// What one run found in several cells has one hour, and may have one luck. So no variance counts as more
+/// degrees of freedom than the hours behind it.
+fn known(
+    metric: Metric,
+    (pair, runs): (&[RunBlocks<'_>], &[&[f64]]),
+    earlier: &Earlier,
+) -> Option<Known> {
+    let mut cell = Repeated::of(&earlier.cell);
+    cell.add(pair);
+    let own = cell.scatter();
+    let others: Vec<Repeated<'_>> = earlier
+        .others
+        .iter()
+        .map(|cell| Repeated::of(cell))
+        .collect();
+    let scatters: Vec<Scatter> = others.iter().filter_map(Repeated::scatter).collect();
+    let other_runs = || others.iter().flat_map(Repeated::comparisons);
+    let learned =
+        Scatter::prior(&scatters).map(|prior| prior.at_most(distinct_hours(other_runs())));
+    let behind = match learned {
+        Some(_) => distinct_hours(other_runs().chain(cell.comparisons())),
+        None => distinct_hours(cell.comparisons()),
+    };
+    let (sd, df) = HOURS_ASSUMED;
+    let is_enough = to_f64(count(behind)) >= df;
+    let can_assume = matches!(metric, Metric::Throughput | Metric::ServerCpuPerOperation);
+    let assumed = (can_assume && !is_enough)
+        .then(|| Scatter::assumed(sd, df, runs).ok())
+        .flatten();
+    let from = match runs.len() {
+        2.. => HoursFrom::Pair(number(runs.len())),
+        _ if behind > 0 => HoursFrom::Host(number(behind)),
+        _ => HoursFrom::Prior,
+    };
+    let prior = match (learned, assumed) {
+        (Some(learned), Some(assumed)) => Some(learned.towards(&assumed)),
+        (learned, assumed) => learned.or(assumed),
+    };
+    let scatter = match (own, prior) {
+        (Some(own), Some(prior)) => own.towards(&prior),
+        (own, prior) => own.or(prior)?,
+    };
+    Some(Known {
+        scatter: match assumed {
+            Some(_) => scatter,
+            None => scatter.at_most(behind),
+        },
+        from,
+        assumed: assumed.is_some(),
+    })
+}
+
+/// The comparisons of a cell, each with its runs.
+#[derive(Default)]
+struct Repeated<'a> {
+    runs: Vec<Vec<usize>>,
+    blocks: Vec<Vec<&'a [f64]>>,
+}
+
+impl<'a> Repeated<'a> {
+    fn of(comparisons: &'a [Vec<EarlierRun>]) -> Self {
+        let mut all = Self::default();
+        for runs in comparisons {
+            let runs: Vec<RunBlocks<'_>> = runs.iter().map(EarlierRun::parts).collect();
+            all.add(&runs);
+        }
+        all
+    }
+
+    /// Takes in a comparison, if it is known to have been repeated.
+    fn add(&mut self, runs: &[RunBlocks<'a>]) {
+        let known = runs.iter().filter(|(_, blocks)| blocks.len() > 1);
+        let (numbers, blocks): (Vec<usize>, Vec<&[f64]>) = known.copied().unzip();
+        if numbers.len() > 1 {
+            self.runs.push(numbers);
+            self.blocks.push(blocks);
+        }
+    }
+
+    fn comparisons(&self) -> impl Iterator<Item = &[usize]> {
+        self.runs.iter().map(Vec::as_slice)
+    }
+
+    fn scatter(&self) -> Option<Scatter> {
+        let pooled = Scatter::pooled(&self.blocks)?;
+        Some(pooled.at_most(distinct_hours(self.comparisons())))
+    }
+}
+
+impl EarlierRun {
+    fn parts(&self) -> RunBlocks<'_> {
+        (self.run, &self.blocks)
     }
 }
 
@@ -182,7 +354,7 @@ fn together(
     let level = sessions.iter().map(|one| one.interval_level);
     let level = level.fold(LEVEL_DIFFERENT, f64::max);
     let metrics: Vec<MetricComparison> = { Metric::ALL.iter() }
-        .filter_map(|&metric| over_sessions(metric, sessions, delta, level))
+        .filter_map(|&metric| over_sessions(metric, (sessions, plan), delta, level))
         .collect();
     let found = verdict(
         plan.cell(cell.cell).is_some_and(cpu_bound),
@@ -236,6 +408,19 @@ fn in_a_row<T: Copy>(
         })
     });
     all.collect()
+}
+
+/// The numbers of the blocks behind a metric, likewise.
+fn numbers(metric: Metric, sessions: &[&CellComparison], plan: &Plan) -> Vec<u32> {
+    let firsts = (0..).map(|number: u32| number * plan.timing.blocks);
+    let of = |(first, one): (u32, &&CellComparison)| {
+        let known = one.metric(metric).map_or(&[][..], |found| &found.numbers);
+        known
+            .iter()
+            .map(|block| first + block)
+            .collect::<Vec<u32>>()
+    };
+    std::iter::zip(firsts, sessions).flat_map(of).collect()
 }
 
 /// The disturbed rounds of all sessions. Estimates with and without them are of one session each.
@@ -310,7 +495,7 @@ fn loads(metric: Metric, sessions: &[&CellComparison]) -> Loads {
 
 fn over_sessions(
     metric: Metric,
-    sessions: &[&CellComparison],
+    (sessions, plan): (&[&CellComparison], &Plan),
     delta: f64,
     level: f64,
 ) -> Option<MetricComparison> {
@@ -330,6 +515,7 @@ fn over_sessions(
         ratio: loads.ratio(level)?,
         verdict: judged.then(|| loads.judge(metric, delta, level).verdict),
         blocks: known.iter().flat_map(|one| one.blocks.clone()).collect(),
+        numbers: numbers(metric, sessions, plan),
         typical: pooled(
             &{ known.iter() }
                 .filter_map(|one| one.typical)
@@ -368,13 +554,16 @@ fn hours(
     let blocks: Vec<&[f64]> = known.iter().map(|one| one.blocks.as_slice()).collect();
     Some(Hours {
         sessions: known.iter().map(|one| one.ratio).collect(),
+        long_run: ratio(mean.estimate, Some(&mean), level),
         another: ratio(next.estimate, Some(&next), level),
         from: HoursFrom::Sessions(number(known.len())),
+        assumed: false,
         sd: Scatter::pooled(&[blocks]).map_or(0.0, |scatter| scatter.between()),
         verdict: judged.verdict,
         p: next.p_scaled(scale(level)),
         mean: Some(mean),
         next,
+        apart: next,
     })
 }
 

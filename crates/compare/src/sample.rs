@@ -243,6 +243,7 @@ pub(crate) fn compare_metric(
         verdict: None,
         skewness: sample.skewness,
         blocks: sample.logs,
+        numbers: values.iter().map(|value| value.block).collect(),
         hours: None,
     })
 }

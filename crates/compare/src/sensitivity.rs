@@ -24,9 +24,9 @@ pub struct Sensitive {
 /// What another condition does to the throughput of a cell; `None` where it was not measured in both.
 ///
 /// Each condition is one run with its own load, so what loads and hours do by themselves has to be known from
-/// elsewhere: from the sessions or earlier pairs that the ratio of another hour is known from
-/// ([`crate::comparison::Hours`]). Without those two loads cannot say that the ratio depends on the
-/// condition, only that they do not show it.
+/// elsewhere: from the sessions or earlier runs that the ratio of another hour is known from
+/// ([`crate::comparison::Hours`]). Without those, or where an assumption takes part, two loads cannot say
+/// that the ratio depends on the condition, only that they do not show it.
 ///
 /// Source: Welch's interval of the difference of the block log-ratios of two runs, and no end inside that of
 ///         another hour around the same difference (docs/measuring.md#sessions). The cell was measured again
@@ -45,18 +45,8 @@ pub fn sensitive(
     let level = own.interval_level.max(other.interval_level);
     let centre = (there.ratio.estimate / here.ratio.estimate).ln();
     let against = ratio(centre, found.as_ref(), level.max(LEVEL_DIFFERENT));
-    let another = here.hours.as_ref().and_then(|hours| {
-        let by = there.ratio.estimate / hours.another.estimate;
-        let turned = |(low, high): (f64, f64)| {
-            let middle = hours.another.estimate;
-            (by * low / middle, by * high / middle)
-        };
-        Some(Ratio {
-            estimate: against.estimate,
-            ci95: Some(turned(hours.another.ci95?)),
-            ci90: hours.another.ci90.map(turned),
-        })
-    });
+    let measured = here.measured_hours();
+    let another = measured.map(|hours| ratio(centre, Some(&hours.apart.around(centre)), level));
     let against = match &another {
         Some(another) => against.outer(another),
         None => against,

@@ -4,14 +4,17 @@
 //! ratios differ by, beyond what their blocks explain, is what the hour does. Nothing is kept for this:
 //! it follows from the records, as everything does.
 
+use crate::hosts::RunHost;
 use crate::judged::Judged;
+use crate::series::stored;
 use crate::store_problem;
 use crate::withdrawal::leave_out;
-use deltabench_compare::comparison::CellComparison;
-use deltabench_compare::foretell;
+use deltabench_compare::comparison::{CellComparison, Metric};
 use deltabench_compare::thresholds::HOUR_APART_MS;
-use deltabench_model::fact::MachineName;
-use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
+use deltabench_compare::{Earlier, EarlierRun, foretell};
+use deltabench_model::installation::Installation;
+use deltabench_model::occasion::Series;
+use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_store::{RunState, Store};
 use std::collections::BTreeMap;
@@ -19,48 +22,98 @@ use std::collections::BTreeMap;
 /// Runs that are read at most, the newest: each is judged anew.
 const MOST: usize = 12;
 
-/// What earlier figures may stand for: the cell, whether both sides are one build, and whether each start
-/// drew where an executable lies. Equal builds move less from hour to hour than different ones, and what a
-/// place for the whole run added to the hours is in the intervals of runs that draw it.
-type Kind = (String, bool, bool);
+/// How much two servers have in common: the less, the more their ratio moves from hour to hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kin {
+    /// One build with the same settings.
+    Copy,
+    /// One branch, made alike.
+    Near,
+    Far,
+}
 
-/// Adds to a run of one session what another hour would say, by the pairs of runs that its host had finished
-/// before it began. Later runs change nothing, so that a report stays the same.
+/// How much two servers have in common.
+fn kin(base: &PlannedServer, candidate: &PlannedServer) -> Kin {
+    let (one, other) = (&base.installation, &candidate.installation);
+    let variant = |of: &Installation| of.recipe.as_ref().map(|made| made.variant.clone());
+    if server(base) == server(candidate) {
+        Kin::Copy
+    } else if (one.engine, one.origin, branch(one)) == (other.engine, other.origin, branch(other))
+        && variant(one) == variant(other)
+    {
+        Kin::Near
+    } else {
+        Kin::Far
+    }
+}
+
+/// The number of its branch: 18 of 18.6, 906 of 9.6.24.
+fn branch(installation: &Installation) -> u32 {
+    match installation.version_num {
+        old @ ..100_000 => old / 100,
+        new => new / 10_000,
+    }
+}
+
+/// Pairs that may stand for each other: as much alike, and with the same luck of where executables lie. What
+/// a place for the whole run added to the hours is in the intervals of runs that draw it.
+type Kind = (Kin, bool);
+
+/// What the runs of one comparison found in a cell, each with the number of its run.
+type Found = Vec<(usize, CellComparison)>;
+
+/// That by kind and series, and in it by comparison.
+type Figures = BTreeMap<(Kind, String), BTreeMap<String, Found>>;
+
+/// Adds to a run of one session what another hour would say, by the runs that its host had finished before it
+/// began. Later runs change nothing, so that a report stays the same.
 ///
 /// Errors: the store cannot be read.
 pub(crate) fn add(judged: &mut Judged, store: &Store) -> Result<(), Problem> {
-    let own: Vec<Pair> = pairs(&judged.plan).collect();
-    if own.is_empty() {
-        return Ok(());
-    }
-    let wanted: Vec<Kind> = own.iter().map(|pair| pair.kind.clone()).collect();
-    let earlier = earlier(&judged.run, &wanted, store)?;
-    if earlier.is_empty() {
-        return Ok(());
-    }
-    let mut figures: BTreeMap<Kind, BTreeMap<String, Vec<CellComparison>>> = BTreeMap::new();
-    for Repetition { run, plan, same } in earlier {
+    let own = pairs(&judged.run, &judged.plan, store)?;
+    let mut figures = Figures::new();
+    for (number, repetition) in (1..).zip(earlier(judged, &own, store)?) {
+        let Repetition { run, plan, same } = repetition;
         let withdrawn = store.invalidations(&run).map_err(store_problem)?;
         let mut found = Judged::of(&run, &plan, store)?.into_comparison();
         leave_out(&mut found, &withdrawn);
-        for pair in pairs(&plan).filter(|pair| found.host_ok && same.contains(&pair.same)) {
+        let known = pairs(&run, &plan, store)?.into_iter();
+        for pair in known.filter(|pair| found.host_ok && same.contains(&pair.same)) {
             let cells = found.cells.iter().find(|cell| pair.is(cell));
             let cells = cells.filter(|cell| cell.says_something());
-            let sets = figures.entry(pair.kind).or_default();
-            sets.entry(pair.same).or_default().extend(cells.cloned());
+            let sets = figures.entry((pair.kind, pair.key)).or_default();
+            let found = cells.cloned().map(|cell| (number, cell));
+            sets.entry(pair.same).or_default().extend(found);
         }
     }
     foretell(&mut judged.comparison, |cell, metric| {
         let pair = own.iter().find(|pair| pair.is(cell));
-        let sets = pair
-            .and_then(|pair| figures.get(&pair.kind))
-            .into_iter()
-            .flatten();
-        let blocks = |cell: &CellComparison| Some(cell.metric(metric)?.blocks.clone());
-        sets.map(|(_, set)| set.iter().filter_map(blocks).collect())
-            .collect()
+        pair.map_or_else(Earlier::default, |pair| known_of(pair, metric, &figures))
     });
     Ok(())
+}
+
+/// What these figures are for a pair: of itself, of its cell, and of the other cells.
+fn known_of(pair: &Pair, metric: Metric, figures: &Figures) -> Earlier {
+    let blocks = |(run, cell): &(usize, CellComparison)| {
+        let blocks = cell.metric(metric)?.blocks.clone();
+        Some(EarlierRun { run: *run, blocks })
+    };
+    let values = |set: &Found| set.iter().filter_map(blocks).collect::<Vec<EarlierRun>>();
+    let mut known = Earlier::default();
+    for ((_, key), sets) in figures.iter().filter(|((kind, _), _)| *kind == pair.kind) {
+        if *key != pair.key {
+            known.others.push(sets.values().map(values).collect());
+            continue;
+        }
+        for (same, set) in sets {
+            match *same == pair.same {
+                true => known.pair = values(set),
+                false => known.cell.push(values(set)),
+            }
+        }
+    }
+    known
 }
 
 /// A run that repeats a comparison, or is repeated.
@@ -75,6 +128,8 @@ struct Repetition {
 struct Pair {
     cell: CellId,
     candidate: ServerId,
+    /// Key of the cell's series.
+    key: String,
     kind: Kind,
     /// What two runs must have in common for this to be the same comparison in both.
     same: String,
@@ -86,113 +141,125 @@ impl Pair {
     }
 }
 
-fn pairs(plan: &Plan) -> impl Iterator<Item = Pair> {
-    let server = |id: ServerId| {
-        plan.server(id).map(|server| {
-            let build = &server.installation;
-            format!(
-                "{} {} {:?} {:?}",
-                build.resolved, build.binary_sha256, server.settings, server.burn_ns
-            )
-        })
+fn pairs(run: &str, plan: &Plan, store: &Store) -> Result<Vec<Pair>, Problem> {
+    let Some(base) = plan.server(plan.base()) else {
+        return Ok(Vec::new());
     };
-    let base = server(plan.base()).unwrap_or_default();
-    // What both sides have in common.
-    let held = format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-        plan.data,
-        plan.settings,
-        plan.checksums,
-        plan.limits,
-        plan.cache,
-        plan.transport,
-        plan.order,
-        plan.pins,
-        plan.workloads,
-        plan.work
-    );
-    let drawn = plan.draws_executables();
-    let candidates: Vec<(ServerId, String)> = { plan.candidates().into_iter() }
-        .filter_map(|id| Some((id, server(id)?)))
+    // What was made slower on purpose is a copy of its base, and no version.
+    let candidates: Vec<(ServerId, &PlannedServer)> = { plan.candidates().into_iter() }
+        .filter_map(|id| Some((id, plan.server(id)?)))
+        .filter(|(_, planned)| planned.burn_ns.is_none())
         .collect();
-    CellId::each().zip(&plan.cells).flat_map(move |(id, cell)| {
-        let (base, held, candidates) = (base.clone(), held.clone(), candidates.clone());
-        candidates.into_iter().map(move |(candidate, server)| Pair {
+    let series = stored(run, plan, store)?;
+    let cells = CellId::each().zip(&series);
+    let of_cell = |(id, Series { key, .. }): (CellId, &Series)| {
+        let pair = |(candidate, planned): &(ServerId, &PlannedServer)| Pair {
             cell: id,
-            candidate,
-            kind: (name(cell), server == base, drawn),
-            same: format!(
-                "{base} {server} {held} {:?} {}",
-                plan.placement(cell),
-                name(cell)
-            ),
-        })
-    })
-}
-
-fn name(cell: &Cell) -> String {
-    format!(
-        "{}@{} {} {:?}",
-        cell.workload,
-        cell.clients,
-        cell.state.word(),
-        cell.rate
-    )
-}
-
-/// The newest runs that this host had finished before a run began, and that repeat one of the wanted
-/// comparisons in different hours; oldest first.
-fn earlier(run: &str, wanted: &[Kind], store: &Store) -> Result<Vec<Repetition>, Problem> {
-    let read = || {
-        let machine = store.last_fact::<MachineName>(run, None)?;
-        let began = store.began_unix_ms(run)?;
-        let (Some(machine), Some(began)) = (machine, began) else {
-            return Ok(Vec::new());
+            candidate: *candidate,
+            key: key.clone(),
+            kind: (kin(base, planned), plan.draws_executables()),
+            same: format!("{} {} {key}", server(base), server(planned)),
         };
-        let mut runs = Vec::new();
-        for summary in store.runs()? {
-            let finished = summary.state == RunState::Finished && summary.state_unix_ms < began;
-            if !finished || summary.run == run || summary.candidates.is_empty() {
-                continue;
-            }
-            let begun = store.began_unix_ms(&summary.run)?;
-            let of = store.last_fact::<MachineName>(&summary.run, None)?;
-            if let Some(begun) = begun.filter(|_| of.is_some_and(|of| of.0 == machine.0)) {
-                let plan = store.plan(&summary.run)?;
-                // Another condition is another question, and what samples or counts is no measurement.
-                let other = plan.observing.counting.is_some()
-                    || plan.sensitivity.is_some()
-                    || plan.samples.is_some();
-                if other {
-                    continue;
-                }
-                runs.push((summary.run, plan, begun, summary.state_unix_ms));
-            }
-        }
-        Ok::<_, deltabench_store::StoreError>(runs)
+        candidates.iter().map(pair).collect::<Vec<Pair>>()
     };
-    let mut runs = read().map_err(store_problem)?;
-    runs.sort_by_key(|(_, _, begun, _)| *begun);
+    Ok(cells.flat_map(of_cell).collect())
+}
+
+/// What a server is, by content: its binary, wherever it lies, and what it runs with. Of a server that was
+/// there before only its address is known.
+fn server(planned: &PlannedServer) -> String {
+    let build = &planned.installation;
+    let binary = match build.binary_sha256.as_str() {
+        "" => build.resolved.as_str(),
+        hash => hash,
+    };
+    format!("{binary} {:?} {:?}", planned.settings, planned.burn_ns)
+}
+
+/// A run that this host had finished, with its plan and when it was measured.
+struct Past {
+    run: String,
+    plan: Plan,
+    began_unix_ms: i64,
+    ended_unix_ms: i64,
+}
+
+/// The newest runs that this host had finished before a run began, and that repeat a comparison of one of its
+/// kinds in different hours, or are themselves repeated by it; oldest first.
+fn earlier(judged: &Judged, own: &[Pair], store: &Store) -> Result<Vec<Repetition>, Problem> {
+    let began = store.began_unix_ms(&judged.run).map_err(store_problem)?;
+    let Some(began) = began.filter(|_| !own.is_empty()) else {
+        return Ok(Vec::new());
+    };
     // Of runs in one hour only the first counts: they share its luck.
     let mut last: BTreeMap<String, i64> = BTreeMap::new();
     let mut number: BTreeMap<String, usize> = BTreeMap::new();
+    let repeated = |same: &str| own.iter().any(|pair| pair.same == same);
+    for pair in own {
+        number.insert(pair.same.clone(), 1);
+    }
     let mut kept: Vec<Repetition> = Vec::new();
-    for (run, plan, begun, ended) in runs {
+    for past in past(judged, began, store)? {
         let mut same = Vec::new();
-        for pair in pairs(&plan).filter(|pair| wanted.contains(&pair.kind)) {
-            let near = last
-                .get(&pair.same)
-                .is_some_and(|end| begun - end < HOUR_APART_MS);
-            if !near {
-                last.insert(pair.same.clone(), ended);
+        let known = pairs(&past.run, &past.plan, store)?.into_iter();
+        for pair in known.filter(|pair| own.iter().any(|own| own.kind == pair.kind)) {
+            let after = last.get(&pair.same);
+            let near = after.is_some_and(|end| past.began_unix_ms - end < HOUR_APART_MS);
+            let here = repeated(&pair.same) && began - past.ended_unix_ms < HOUR_APART_MS;
+            if !near && !here {
+                last.insert(pair.same.clone(), past.ended_unix_ms);
                 *number.entry(pair.same.clone()).or_default() += 1;
                 same.push(pair.same);
             }
         }
-        kept.push(Repetition { run, plan, same });
+        kept.push(Repetition {
+            run: past.run,
+            plan: past.plan,
+            same,
+        });
     }
     let repeats = |same: &String| number.get(same).is_some_and(|number| *number > 1);
     kept.retain(|one| one.same.iter().any(repeats));
     let skip = kept.len().saturating_sub(MOST);
     Ok(kept.into_iter().skip(skip).collect())
+}
+
+/// The runs that may say something of other hours: of the same host, finished before this moment, in the
+/// order in which they began. Another condition is another question, what samples or counts is no
+/// measurement, and a run that is measured again was selected by what it found.
+fn past(judged: &Judged, began: i64, store: &Store) -> Result<Vec<Past>, Problem> {
+    let read = || {
+        let Some(host) = RunHost::of(&judged.run, store)? else {
+            return Ok(Vec::new());
+        };
+        let mut runs = Vec::new();
+        for summary in store.runs()? {
+            let finished = summary.state == RunState::Finished && summary.state_unix_ms < began;
+            let selected = judged.plan.confirms.as_ref() == Some(&summary.run);
+            if !finished || selected || summary.run == judged.run || summary.candidates.is_empty() {
+                continue;
+            }
+            let begun = store.began_unix_ms(&summary.run)?;
+            let here = RunHost::of(&summary.run, store)?.is_some_and(|of| of == host);
+            let Some(begun) = begun.filter(|_| here) else {
+                continue;
+            };
+            let plan = store.plan(&summary.run)?;
+            let other = plan.observing.counting.is_some()
+                || plan.sensitivity.is_some()
+                || plan.samples.is_some();
+            if !other {
+                runs.push(Past {
+                    run: summary.run,
+                    plan,
+                    began_unix_ms: begun,
+                    ended_unix_ms: summary.state_unix_ms,
+                });
+            }
+        }
+        Ok::<_, deltabench_store::StoreError>(runs)
+    };
+    let mut runs = read().map_err(store_problem)?;
+    runs.sort_by_key(|past| past.began_unix_ms);
+    Ok(runs)
 }

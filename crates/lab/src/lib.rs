@@ -9,12 +9,14 @@ mod analysed;
 mod counted;
 mod explained;
 mod history;
+mod hosts;
 mod judged;
 mod names;
 mod placebos;
 mod records;
 mod sampled;
 mod sensitivity;
+mod series;
 mod sessions;
 mod withdrawal;
 
@@ -25,6 +27,7 @@ pub use judged::Judged;
 pub use names::{confirmation_name, count_name, sample_name};
 pub use placebos::{CountedRun, Placebos};
 pub use sensitivity::sensitivity_name;
+pub use series::series_of;
 pub use sessions::session_name;
 pub use withdrawal::cell_label;
 

@@ -94,6 +94,8 @@ pub struct HostFacts {
     /// Cores' worth of CPU time that its cgroups allow; absent without a limit.
     pub cpu_quota_cores: Option<f64>,
     pub kernel: Option<String>,
+    /// Revision of the first core's microcode.
+    pub microcode: Option<String>,
     /// Main memory, bytes.
     pub memory_bytes: Option<u64>,
     /// Memory that programs can still get without swapping, bytes.

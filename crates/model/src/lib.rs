@@ -18,6 +18,7 @@ pub mod installation;
 pub mod invalidation;
 pub mod json;
 pub mod metric;
+pub mod occasion;
 pub mod plan;
 pub mod problem;
 pub mod profile;

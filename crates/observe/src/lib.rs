@@ -32,6 +32,7 @@ mod disk;
 mod error;
 mod host_clock;
 mod host_facts;
+mod host_identity;
 mod host_sample;
 mod limits;
 pub mod log_marks;
@@ -63,6 +64,7 @@ pub use disk::{DiskFacts, Fsync};
 pub use error::ObserveError;
 pub use host_clock::{HostClock, HostReading, foreign_cpu_ns};
 pub use host_facts::{machine_name, read_host};
+pub use host_identity::{host_identity, occasion};
 pub use host_sample::{HostSample, Neighbour};
 pub use limits::{
     AppliedLimits, AppliedMemory, AppliedStorage, LimitPlan, LimitReading, ServerLimits, try_limits,

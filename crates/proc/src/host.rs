@@ -16,6 +16,13 @@ pub fn boot_id() -> Option<String> {
     word_in(Path::new("/proc/sys/kernel/random/boot_id"))
 }
 
+/// A random identifier of 36 characters, another one at each call.
+///
+/// Source: random(4), `/proc/sys/kernel/random/uuid`.
+pub fn random_uuid() -> Option<String> {
+    word_in(Path::new("/proc/sys/kernel/random/uuid"))
+}
+
 /// The user that we run as.
 pub fn our_user() -> Option<u32> {
     let own = std::fs::metadata("/proc/self").ok()?;
@@ -31,5 +38,7 @@ mod tests {
         assert!(host_name().is_some());
         assert!(boot_id().is_some_and(|id| id.len() == 36));
         assert_eq!(boot_id(), boot_id());
+        assert!(random_uuid().is_some_and(|id| id.len() == 36));
+        assert_ne!(random_uuid(), random_uuid());
     }
 }

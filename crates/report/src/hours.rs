@@ -2,13 +2,13 @@
 
 use crate::context::{ReportContext, SessionLine};
 use crate::words;
-use deltabench_compare::comparison::{CellComparison, Comparison, HoursFrom, Metric};
-use deltabench_compare::thresholds::{HOUR_APART_MS, MIN_BLOCKS};
+use deltabench_compare::comparison::{CellComparison, Comparison, Hours, HoursFrom, Metric};
+use deltabench_compare::thresholds::{HOUR_APART_MS, HOURS_ASSUMED, MIN_BLOCKS};
 use deltabench_compare::words::ends;
 use deltabench_model::plan::Plan;
 use deltabench_model::units::{count, index};
 
-/// `-1.3 % [-1.7, -0.9] this hour; another hour: [-2.9, +0.3]`, where that is known.
+/// `-1.3 % [-1.7, -0.9] this hour; another hour: [-2.9, +0.3] (assumed)`, where that is known.
 pub(crate) fn note(cell: &CellComparison) -> Option<String> {
     let speed = cell.metric(Metric::Throughput)?;
     let hours = speed.hours.as_ref()?;
@@ -20,20 +20,62 @@ pub(crate) fn note(cell: &CellComparison) -> Option<String> {
             let over = words::plural(u64::from(number), "session");
             format!("{measured} over {over}; another hour: {another}")
         }
-        HoursFrom::EarlierPairs(pairs) => {
-            let pairs = words::plural(u64::from(pairs), "earlier pair");
-            format!("{measured} this hour; another hour: {another} (from {pairs} of this host)")
+        HoursFrom::Pair(runs) => {
+            let long_run = words::change_interval(&hours.long_run);
+            let assumed = if hours.assumed {
+                " (in part assumed)"
+            } else {
+                ""
+            };
+            format!(
+                "{measured} this hour; {long_run} over {runs} runs; another hour: {another}{assumed}"
+            )
+        }
+        HoursFrom::Host(repetitions) => {
+            let from = words::plural(u64::from(repetitions), "repetition");
+            let assumed = if hours.assumed {
+                ", in part assumed"
+            } else {
+                ""
+            };
+            format!(
+                "{measured} this hour; another hour: {another} (from {from} on this host{assumed})"
+            )
+        }
+        HoursFrom::Prior => {
+            format!("{measured} this hour; another hour: {another} (assumed)")
         }
     })
 }
 
-/// From what another hour is known, in a word: `sessions`, `earlier-pairs` or `unknown`; absent where nothing
-/// is compared.
+/// From what another hour is known, in a word: `sessions`, `pair`, `host`, `prior` or `unknown`, that of the
+/// cell that knows least; absent where nothing is compared.
 pub(crate) fn known_from(comparison: &Comparison) -> Option<&'static str> {
     let measured = comparison.cells.iter().any(|cell| cell.blocks > 0);
-    let hours = { comparison.cells.iter() }
-        .find_map(|cell| cell.metric(Metric::Throughput)?.hours.as_ref());
-    measured.then(|| hours.map_or("unknown", |hours| hours.from.word()))
+    let known = known(comparison);
+    let least = LEAST_FIRST.into_iter().find(|word| {
+        let mut hours = known.iter();
+        hours.any(|hours| hours.from.word() == *word)
+    });
+    measured.then_some(least.unwrap_or("unknown"))
+}
+
+/// Whether an assumption takes part in what another hour would say of any cell; absent where nothing is known
+/// of it.
+pub(crate) fn is_assumed(comparison: &Comparison) -> Option<bool> {
+    let known = known(comparison);
+    (!known.is_empty()).then(|| known.iter().any(|hours| hours.assumed))
+}
+
+/// The words of what another hour may be known from.
+const LEAST_FIRST: [&str; 4] = ["prior", "host", "pair", "sessions"];
+
+/// What is known of other hours, of each cell of which something is.
+fn known(comparison: &Comparison) -> Vec<&Hours> {
+    let cells = comparison.cells.iter();
+    cells
+        .filter_map(|cell| cell.metric(Metric::Throughput)?.hours.as_ref())
+        .collect()
 }
 
 /// What could make an answer another one: sessions that are missing or too near each other.
@@ -76,22 +118,36 @@ pub(crate) fn doubts(plan: &Plan, context: &ReportContext) -> Vec<String> {
     list
 }
 
-/// That another hour is not known, and the option that measures it, where the command has it.
-pub(crate) fn unknown(comparison: &Comparison, plan: &Plan) -> Option<String> {
-    let unknown = known_from(comparison) == Some("unknown") && is_judged(comparison);
-    if !unknown || plan.is_again() || plan.session.is_some() {
-        return None;
-    }
+/// That another hour is not known or assumed, if only in part, and the option that measures it, where the
+/// command has it.
+pub(crate) fn unknown(
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+) -> Option<String> {
+    let known = known(comparison);
+    let assumed = known.iter().filter(|hours| hours.assumed).count();
+    let is_judged = is_judged(comparison) && !plan.is_again() && plan.session.is_none();
+    let why = match assumed {
+        _ if !is_judged => return None,
+        0 if !known.is_empty() => return None,
+        0 if context.planned_base.is_some() => {
+            let why = "other runs are only asked about the planned base";
+            return Some(format!("another hour: not told, because {why}"));
+        }
+        0 => "unknown, because this is one session",
+        _ if known.iter().all(|hours| hours.from == HoursFrom::Prior) => {
+            "assumed, because this is one session, and this host has measured too little like it again"
+        }
+        _ => "in part assumed, because this host has measured too little like this run again",
+    };
     let whole = plan.work.has_passes() || plan.work.is_embedded() || plan.experiment.is_some();
     let measured = if whole {
         ""
     } else {
         "; --sessions 4 measures several"
     };
-    Some(format!(
-        "another hour: unknown, because this is one session, and this host has no earlier pair of such \
-         runs{measured}"
-    ))
+    Some(format!("another hour: {why}{measured}"))
 }
 
 /// What the two intervals mean, and which sessions are behind them.
@@ -103,19 +159,36 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
     if began.len() > 1 {
         list.push(format!("sessions started {} UTC", began.join(", ")));
     }
-    match known_from(comparison) {
-        Some("sessions") => list.push(
+    let known = known(comparison);
+    let any = |is: fn(&Hours) -> bool| known.iter().any(|hours| is(hours));
+    if any(|hours| matches!(hours.from, HoursFrom::Sessions(_))) {
+        list.push(
             "\"over sessions\" is the interval of the mean. \"another hour\" holds the figure of one more \
              session in 95 of 100 cases. Costs, latency curves and what moved are those of the first session \
              that counts"
                 .to_owned(),
-        ),
-        Some("earlier-pairs") => list.push(
-            "\"another hour\" holds the figure of one more run in 95 of 100 cases, if hours differ as in \
-             earlier pairs of runs of this host"
+        );
+    }
+    if any(|hours| matches!(hours.from, HoursFrom::Pair(_))) {
+        list.push(
+            "\"over runs\" is the mean of this run and of earlier ones of the same comparison on this host. \
+             \"another hour\" holds the figure of one more run in 95 of 100 cases"
                 .to_owned(),
-        ),
-        _ => {}
+        );
+    }
+    if any(|hours| matches!(hours.from, HoursFrom::Host(_))) {
+        list.push(
+            "\"another hour\" from repetitions holds the figure of one more run in 95 of 100 cases, if hours \
+             differ as in comparisons that this host measured again"
+                .to_owned(),
+        );
+    }
+    if any(|hours| hours.assumed) {
+        list.push(format!(
+            "\"another hour\" that is assumed, if only in part, holds the figure of one more run in 95 of \
+             100 cases, if hours differ by about {:.1} % (standard deviation) as on other hosts",
+            100.0 * HOURS_ASSUMED.0
+        ));
     }
     list
 }

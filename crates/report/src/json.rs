@@ -81,6 +81,7 @@ fn report(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Valu
         "stopping": stopping(&comparison.stopping),
         "sessions": unless_empty(context.sessions.iter().map(session)),
         "another_hour": hours::known_from(comparison),
+        "another_hour_assumed": hours::is_assumed(comparison),
         "gate": gate(comparison, plan),
         "host": known(json!({
             "ok": comparison.host_ok,

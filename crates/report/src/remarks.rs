@@ -36,7 +36,7 @@ pub(crate) fn remarks(
     let mut list: Vec<String> = gate_line(comparison, plan).into_iter().collect();
     list.extend(multiplicity(comparison));
     list.extend(hours::doubts(plan, context));
-    list.extend(hours::unknown(comparison, plan));
+    list.extend(hours::unknown(comparison, plan, context));
     list.extend(hours::meaning(comparison, context));
     list.extend(placed::large_changes(comparison, plan));
     list.extend(placed::over_clients(context));
@@ -91,7 +91,10 @@ pub(crate) fn weighed(
         ),
         (of_placebo, one(placebo(comparison, plan))),
         (Weight::Doubt, one(drifting(comparison, &conditions))),
-        (Weight::Doubt, one(hours::unknown(comparison, plan))),
+        (
+            Weight::Doubt,
+            one(hours::unknown(comparison, plan, context)),
+        ),
         (of_layout, one(layout(plan))),
         (Weight::Doubt, troubled(comparison, plan)),
         (Weight::Method, one(multiplicity(comparison))),

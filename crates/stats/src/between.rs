@@ -12,6 +12,13 @@ use crate::number::real;
 use crate::student::{t_cdf, t_quantile};
 use crate::summary::{mean, sample_sd};
 use crate::{Interval, TooFew};
+use statrs::function::gamma::digamma;
+
+/// Degrees of freedom that a scatter has at most: cells are not alike enough for more.
+pub const MOST_DF: f64 = 60.0;
+
+/// Halvings of a range of many powers of ten that leave no digit open.
+const BISECTIONS: usize = 60;
 
 /// A mean over groups, or a difference of two such means.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -82,6 +89,12 @@ impl Between {
         both.fold(0.0, f64::max).min(1.0)
     }
 
+    /// The same errors around another centre.
+    #[must_use]
+    pub fn around(&self, estimate: f64) -> Self {
+        Self { estimate, ..*self }
+    }
+
     /// Whether it holds between groups, and not only inside of one.
     pub fn holds_between(&self) -> bool {
         self.between.is_some()
@@ -89,7 +102,7 @@ impl Between {
 
     /// What the mean of one more group would be: the same centre, with the error of a new group's mean.
     ///
-    /// Shape:  `None` for a single group, which shows no scatter, and for a difference.
+    /// Shape:  `None` where nothing is known of how groups scatter, and for a difference.
     /// Source: the prediction interval for one further observation, mean ± t(n − 1) · sd · √(1 + 1/n) (Hahn &
     ///         Meeker 1991, 4.7): exact for groups that are equally precise, whatever scatters between them.
     ///         Like the mean's own interval it is never narrower than the values inside the groups allow.
@@ -170,39 +183,222 @@ impl Scatter {
         })
     }
 
+    /// The same, worth at most so many degrees of freedom: what has one cause counts once.
+    #[must_use]
+    pub fn at_most(&self, df: usize) -> Self {
+        Self {
+            df: self.df.min(real(df)),
+            ..*self
+        }
+    }
+
     /// The standard deviation between groups, without what is inside of them; 0 where they explain all.
     pub fn between(&self) -> f64 {
         (self.variance - self.within).max(0.0).sqrt()
     }
 
-    /// What one more group like this one would say, by the scatter of others: this mean, with the error of
-    /// the difference of two groups.
+    /// A scatter that nothing was measured of: this standard deviation between groups, known like one of `df`
+    /// degrees of freedom, and inside what these groups say.
     ///
-    /// A group that is less precise than those behind the scatter adds what it lacks; one that is more
-    /// precise takes nothing off, because that difference of two estimates might be anything.
-    ///
-    /// Shape:  at least two values.
-    /// Errors: [`TooFew`] for fewer.
-    /// Source: as [`Between::next_group`] for one group, with the variance and its degrees of freedom from
-    ///         elsewhere. Coverage: tests/it/hours.rs.
-    pub fn next_group(&self, values: &[f64]) -> Result<Between, TooFew> {
-        let one = mean_between(&[values])?;
-        let twice = |spread: Spread| Spread {
-            error: spread.error * 2.0_f64.sqrt(),
-            ..spread
-        };
-        let own = one.within.map_or(0.0, |spread| spread.error.powi(2));
-        let variance = self.variance + (own - self.within).max(0.0);
-        Ok(Between {
-            between: Some(Spread {
-                error: (2.0 * variance).sqrt(),
-                df: self.df,
-            }),
-            within: one.within.map(twice),
-            groups: None,
-            ..one
+    /// Errors: [`TooFew`] if no group has two values.
+    pub fn assumed(sd: f64, df: f64, groups: &[&[f64]]) -> Result<Self, TooFew> {
+        let within = within(groups)?;
+        Ok(Self {
+            variance: sd.powi(2) + within,
+            within,
+            df,
         })
     }
+
+    /// This scatter drawn towards a prior, which counts as its degrees of freedom. What is within stays its
+    /// own: the prior's groups may have been more precise or less.
+    ///
+    /// Shape:  at most [`MOST_DF`] degrees of freedom: no pool of groups is worth more.
+    /// Source: the posterior of a variance with a scaled inverse chi-square prior, (ν₀V₀ + dV) / (ν₀ + d)
+    ///         (Smyth 2004, section 3), with V₀ = what the prior has between + what this one has within.
+    #[must_use]
+    pub fn towards(&self, prior: &Self) -> Self {
+        let df = prior.df + self.df;
+        let expected = prior.variance - prior.within + self.within;
+        Self {
+            variance: (prior.df * expected + self.df * self.variance) / df,
+            within: self.within,
+            df: df.min(MOST_DF),
+        }
+    }
+
+    /// What many scatters that are alike say of how a further one scatters between its groups: a scatter with
+    /// nothing within, for [`Scatter::towards`], with the degrees of freedom this is worth.
+    ///
+    /// Their groups may be of unlike precision. So each variance is compared with τ² + its own `within`, and
+    /// weighs as much as it says of τ²: 1 / (τ² + within).
+    ///
+    /// Shape:  at least three; `None` for fewer, or if nothing scatters. A variance far below what it should
+    ///         be counts as a thousandth of it, because the logarithm of 0 is not finite. Never worth more
+    ///         degrees of freedom than the given ones have, by these weights.
+    /// Source: moments of ln S² (Smyth 2004, section 6.2), of ln (S² / (τ² + within)) here: τ² by bisection,
+    ///         excess variance as by DerSimonian & Laird 1986. With nothing within it is Smyth's.
+    pub fn prior(known: &[Self]) -> Option<Self> {
+        if known.len() < 3 {
+            return None;
+        }
+        let middle = mean(&known.iter().map(|one| one.variance).collect::<Vec<f64>>())?;
+        if middle <= 0.0 {
+            return None;
+        }
+        let largest = known.iter().map(|one| one.variance).fold(0.0, f64::max);
+        // ln S² is corrected by at most 1.3.
+        let (least, mut low, mut high) = (middle / 1e6, middle / 1e6, 10.0 * largest);
+        for _ in 0..BISECTIONS {
+            let between = (low * high).sqrt();
+            if Moments::of(known, between, middle).excess_of_centre() > 0.0 {
+                low = between;
+            } else {
+                high = between;
+            }
+        }
+        let found = Moments::of(known, low, middle);
+        Some(Self {
+            // Next to the lower end none was found.
+            variance: if low > 2.0 * least { low } else { 0.0 },
+            within: 0.0,
+            df: found.df.min(found.worth),
+        })
+    }
+
+    /// The mean over groups that measured one thing, by this scatter instead of their own: at least as wide
+    /// as what is known from within.
+    ///
+    /// Groups that are less precise than those behind the scatter add what they lack; more precise ones take
+    /// nothing off, because that difference of two estimates might be anything.
+    ///
+    /// Shape:  as [`mean_between`].
+    /// Errors: [`TooFew`] as there.
+    /// Source: as [`mean_between`], with a variance and its degrees of freedom that include other groups.
+    ///         Coverage: tests/it/hours.rs.
+    pub fn mean_over(&self, groups: &[&[f64]]) -> Result<Between, TooFew> {
+        let found = mean_between(groups)?;
+        Ok(Between {
+            between: Some(Spread {
+                error: (self.of_group(within(groups)?) / real(groups.len())).sqrt(),
+                df: self.df,
+            }),
+            ..found
+        })
+    }
+
+    /// What one more group would be that is no more precise than `like`, one of these groups, nor than they
+    /// are on average: the same centre, with the error of that group's mean.
+    ///
+    /// Shape:  as [`Scatter::mean_over`].
+    /// Errors: [`TooFew`] as there, or if `like` has no two values.
+    /// Source: [`Between::next_group`], for groups of unlike precision.
+    pub fn next_like(&self, like: &[f64], groups: &[&[f64]]) -> Result<Between, TooFew> {
+        let mean = self.mean_over(groups)?;
+        let (own, others) = (within(&[like])?, within(groups)?);
+        let inside = own.max(others);
+        let and = |spread: Spread, variance: f64, df: f64| Spread {
+            error: (spread.error.powi(2) + variance).sqrt(),
+            df: spread.df.min(df),
+        };
+        let df = if own > others {
+            real(like.len() - 1)
+        } else {
+            f64::INFINITY
+        };
+        Ok(Between {
+            between: mean
+                .between
+                .map(|spread| and(spread, self.of_group(inside), f64::INFINITY)),
+            within: mean.within.map(|spread| and(spread, inside, df)),
+            groups: None,
+            ..mean
+        })
+    }
+
+    /// Variance of the mean of a group whose values say this much of it.
+    fn of_group(&self, within: f64) -> f64 {
+        self.variance + (within - self.within).max(0.0)
+    }
+}
+
+/// Mean variance of the groups' means, by the values inside of them.
+fn within(groups: &[&[f64]]) -> Result<f64, TooFew> {
+    let of = |group: &&[f64]| Some(sample_sd(group)?.powi(2) / real(group.len()));
+    let parts: Vec<f64> = groups.iter().filter_map(of).collect();
+    mean(&parts).ok_or(TooFew { have: 1, need: 2 })
+}
+
+/// Moments of ln (S² / (τ² + within)) over scatters, without what chance does to ln S².
+struct Moments {
+    centre: f64,
+    /// Degrees of freedom of the chi-square that spreads so much, [`MOST_DF`] at most.
+    df: f64,
+    /// Degrees of freedom behind it, by weight.
+    worth: f64,
+}
+
+impl Moments {
+    /// For this τ²; a scatter of nothing, where nothing is within, counts as a thousandth of `middle`.
+    fn of(known: &[Scatter], between: f64, middle: f64) -> Self {
+        let weighed = known.iter().map(|one| {
+            let expected = between + one.within;
+            let scale = if one.within > 0.0 { one.within } else { middle };
+            let half = one.df / 2.0;
+            let log = one.variance.max(scale / 1000.0).ln() - digamma(half) + half.ln();
+            (1.0 / expected, log - expected.ln(), one.df)
+        });
+        let weighed: Vec<(f64, f64, f64)> = weighed.collect();
+        let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| weighed.iter().map(of).sum::<f64>();
+        let all = sum(&|(weight, ..)| *weight);
+        let centre = sum(&|(weight, log, _)| weight * log) / all;
+        let squares = sum(&|(weight, log, _)| weight * (log - centre).powi(2));
+        let chance = sum(&|(weight, _, df)| weight * (1.0 - weight / all) * trigamma(df / 2.0));
+        let number = all - sum(&|(weight, ..)| weight.powi(2)) / all;
+        let excess = (squares - chance) / number;
+        let half = (excess > 0.0).then(|| trigamma_inverse(excess));
+        let most = weighed.iter().map(|one| one.0).fold(0.0, f64::max);
+        Self {
+            centre,
+            df: half.map_or(MOST_DF, |half| (2.0 * half).min(MOST_DF)),
+            worth: sum(&|(weight, _, df)| weight * df) / most,
+        }
+    }
+
+    /// The centre beyond that of a chi-square of these degrees of freedom: falls as τ² grows.
+    fn excess_of_centre(&self) -> f64 {
+        let half = self.df / 2.0;
+        self.centre + digamma(half) - half.ln()
+    }
+}
+
+/// ψ′(x), the derivative of the digamma function, for x > 0.
+///
+/// Source: recurrence and asymptotic series (Abramowitz & Stegun 6.4.6, 6.4.12).
+fn trigamma(x: f64) -> f64 {
+    let (mut x, mut sum) = (x, 0.0);
+    while x < 12.0 {
+        sum += 1.0 / (x * x);
+        x += 1.0;
+    }
+    let square = x * x;
+    let series = 1.0 / 6.0 - (1.0 / 30.0 - 1.0 / (42.0 * square)) / square;
+    sum + 1.0 / x + (0.5 + series / x) / square
+}
+
+/// The x with ψ′(x) = `value`, by bisection: it falls all the way.
+fn trigamma_inverse(value: f64) -> f64 {
+    // Beyond, ψ′(x) is 1/x² or 1/x to six digits.
+    let (mut low, mut high) = (1e-6_f64, 1e6_f64);
+    for _ in 0..BISECTIONS {
+        let middle = (low * high).sqrt();
+        if trigamma(middle) > value {
+            low = middle
+        } else {
+            high = middle
+        }
+    }
+    (low * high).sqrt()
 }
 
 /// The mean over groups, each with the same weight.
@@ -361,6 +557,42 @@ mod tests {
         let expected = welch(&A, &B, 0.95).unwrap();
         assert!(close(found.interval(0.95, 0.95), expected.interval));
         assert!(found.holds_between());
+    }
+
+    #[test]
+    fn trigamma_is_that_of_the_tables_and_inverts() {
+        let table = [
+            (0.5, std::f64::consts::PI.powi(2) / 2.0),
+            (1.0, std::f64::consts::PI.powi(2) / 6.0),
+            (10.0, 0.105_166_335_681_685_75),
+        ];
+        for (x, value) in table {
+            assert!((trigamma(x) - value).abs() < 1e-9, "{x}");
+            assert!((trigamma_inverse(value) / x - 1.0).abs() < 1e-6, "{x}");
+        }
+    }
+
+    #[test]
+    fn a_scatter_is_drawn_towards_what_others_say() {
+        let scatter = |variance: f64, within: f64, df: f64| Scatter {
+            variance,
+            within,
+            df,
+        };
+        // 0.5 between, and with the 2 within of this one 2.5.
+        let drawn = scatter(4.0, 2.0, 1.0).towards(&scatter(1.0, 0.5, 3.0));
+        assert!((drawn.variance - 2.875).abs() < 1e-12 && (drawn.df - 4.0).abs() < 1e-12);
+        assert!((drawn.within - 2.0).abs() < 1e-12);
+        let many = scatter(1.0, 0.5, 50.0);
+        assert!((many.towards(&many).df - MOST_DF).abs() < 1e-12);
+        // Alike: as much as all of them are worth. Unlike: little.
+        let alike = [1.0, 1.1, 0.9, 1.0].map(|variance| scatter(variance, 0.0, 8.0));
+        let prior = Scatter::prior(&alike).unwrap();
+        assert!((prior.df - 32.0).abs() < 1e-9 && (0.9..1.3).contains(&prior.variance));
+        let unlike = [1.0, 100.0, 0.01, 30.0].map(|variance| scatter(variance, 0.0, 8.0));
+        assert!(Scatter::prior(&unlike).unwrap().df < 2.0);
+        assert!(Scatter::prior(&alike[..2]).is_none());
+        assert!(Scatter::prior(&[scatter(0.0, 0.0, 8.0); 3]).is_none());
     }
 
     #[test]

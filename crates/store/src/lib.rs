@@ -14,6 +14,7 @@ mod ledger;
 mod lock;
 mod migrations;
 mod observed;
+mod occasions;
 mod read_only;
 mod records;
 mod rows;

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 10] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 11] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -41,6 +41,11 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 10] = [
         10,
         "bisections",
         include_str!("migrations/0010-bisections.sql"),
+    ),
+    (
+        11,
+        "occasions",
+        include_str!("migrations/0011-occasions.sql"),
     ),
 ];
 

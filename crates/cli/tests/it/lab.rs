@@ -39,6 +39,11 @@ impl Lab {
         self.path().join("c")
     }
 
+    /// Where the identifier of the machine is kept.
+    pub fn state(&self) -> PathBuf {
+        self.path().join("state")
+    }
+
     /// The binary with this test's lab and clusters.
     pub fn command(&self, arguments: &[&str]) -> Command {
         self.command_in(&self.clusters(), arguments)
@@ -51,6 +56,8 @@ impl Lab {
             .args(arguments)
             .arg("--lab")
             .arg(self.path().join("lab"))
+            // Never the identifier of the machine itself.
+            .env("DELTABENCH_STATE", self.state())
             .current_dir(self.path());
         if [
             "bisect", "compare", "count", "explain", "insert", "pgbench", "replay", "resume",

@@ -28,6 +28,8 @@ fn oldest_middle_and_newest_majors_are_compared_in_one_run() {
     let errors = text(&output.stderr);
     // Two blocks are too few for a verdict, and must be said to be.
     assert_eq!(output.status.code(), Some(3), "{errors}");
+    let state = lab.state().join("host-uid");
+    assert!(state.exists(), "tests have a machine of their own");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["format"], "deltabench.report");
     let cells = report["cells"].as_array().unwrap();

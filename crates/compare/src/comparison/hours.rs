@@ -1,6 +1,6 @@
 //! What is known of a ratio beyond the hour in which it was measured.
 
-use super::{Ratio, Verdict};
+use super::{MetricComparison, Ratio, Verdict};
 use deltabench_stats::between::Between;
 
 /// A metric of a cell in several sessions, or in one beside earlier runs of the same host.
@@ -8,11 +8,16 @@ use deltabench_stats::between::Between;
 pub struct Hours {
     /// The ratio of each session, in their order; empty for a single one.
     pub sessions: Vec<Ratio>,
-    /// What a session of this length in another hour would say. Its centre is that of the ratio that was
-    /// measured; in 95 of 100 cases the further session's own ratio lies in its `ci95`.
+    /// The mean over many hours: of the sessions, or of this run and the earlier ones of the same comparison.
+    pub long_run: Ratio,
+    /// What a session of this length in another hour would say. Its centre is that of `long_run`; in 95 of
+    /// 100 cases the further session's own ratio lies in its `ci95`.
     pub another: Ratio,
     /// What it is known from.
     pub from: HoursFrom,
+    /// Whether an assumption about hosts takes part, because too little was measured again. Then no gate and
+    /// nothing that depends on a condition rests on it.
+    pub assumed: bool,
     /// Standard deviation of the true log-ratio from hour to hour, as estimated; 0 where the blocks explain
     /// all that scatters.
     pub sd: f64,
@@ -24,6 +29,8 @@ pub struct Hours {
     pub(crate) mean: Option<Between>,
     /// Another hour, on the log scale.
     pub(crate) next: Between,
+    /// What two runs in different hours may differ by, on the log scale, around any centre.
+    pub(crate) apart: Between,
 }
 
 /// From what another hour is known.
@@ -31,8 +38,12 @@ pub struct Hours {
 pub enum HoursFrom {
     /// So many sessions of this run.
     Sessions(u32),
-    /// So many pairs of earlier runs of this host that repeated a comparison in this cell.
-    EarlierPairs(u32),
+    /// This run and earlier ones of the same comparison on this host: so many in all.
+    Pair(u32),
+    /// Other comparisons of this host: how often their cells were measured again.
+    Host(u32),
+    /// Nothing that was measured: an assumption about hosts.
+    Prior,
 }
 
 impl HoursFrom {
@@ -40,14 +51,24 @@ impl HoursFrom {
     pub fn word(self) -> &'static str {
         match self {
             Self::Sessions(_) => "sessions",
-            Self::EarlierPairs(_) => "earlier-pairs",
+            Self::Pair(_) => "pair",
+            Self::Host(_) => "host",
+            Self::Prior => "prior",
         }
     }
 
-    /// How many.
+    /// How many runs or repetitions; none are behind an assumption.
     pub fn number(self) -> u32 {
         match self {
-            Self::Sessions(number) | Self::EarlierPairs(number) => number,
+            Self::Sessions(number) | Self::Pair(number) | Self::Host(number) => number,
+            Self::Prior => 0,
         }
+    }
+}
+
+impl MetricComparison {
+    /// What was measured of other hours: nothing in which an assumption takes part.
+    pub(crate) fn measured_hours(&self) -> Option<&Hours> {
+        self.hours.as_ref().filter(|hours| !hours.assumed)
     }
 }

@@ -358,27 +358,10 @@ fn series<'a>(
 }
 
 /// The block log-ratios behind a metric, with their blocks.
-///
-/// A comparison keeps the values of its decision without their blocks, and the blocks of everything that
-/// counts. A decision is about the first of them, or after a detection about the last, which are fresh.
-pub(super) fn block_values(cell: &CellComparison, metric: &MetricComparison) -> Vec<BlockValue> {
-    let known = |rate: &&crate::comparison::BlockRate| match metric.metric {
-        Metric::ServerCpuPerOperation => rate.server_cpu_us.is_some(),
-        _ => true,
-    };
-    let blocks: Vec<u32> = cell.rates.iter().filter(known).map(|r| r.block).collect();
-    let more = blocks.len().saturating_sub(metric.blocks.len());
-    let skip = if cell.detection.is_some() { more } else { 0 };
-    let blocks: Vec<u32> = blocks.into_iter().skip(skip).collect();
-    // Without known blocks they are taken in order: rows of one restart then still go together.
-    let known = blocks.len() >= metric.blocks.len();
-    let values = (0..).zip(&metric.blocks);
-    let value = |(at, &log_ratio): (usize, &f64)| BlockValue {
-        block: blocks
-            .get(at)
-            .filter(|_| known)
-            .copied()
-            .unwrap_or_else(|| number(at)),
+pub(super) fn block_values(metric: &MetricComparison) -> Vec<BlockValue> {
+    let values = std::iter::zip(&metric.numbers, &metric.blocks);
+    let value = |(&block, &log_ratio): (&u32, &f64)| BlockValue {
+        block,
         base: metric.base,
         candidate: metric.candidate,
         log_ratio,

@@ -97,6 +97,6 @@ fn geometric(
 }
 
 fn of_run<'a>(place: &Place<'_, 'a>, metric: Metric) -> Option<(&'a str, Vec<BlockValue>)> {
-    let values = block_values(place.comparison()?, place.metric(metric)?);
+    let values = block_values(place.metric(metric)?);
     Some((place.run.source.run, values))
 }

@@ -112,6 +112,7 @@ fn time_and_work_that_part_are_said_where_they_do() {
             difference_us: None,
             verdict: None,
             blocks: Vec::new(),
+            numbers: Vec::new(),
             hours: None,
             skewness: 0.0,
         });

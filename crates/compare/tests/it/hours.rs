@@ -2,13 +2,17 @@
 
 use crate::builder::*;
 use crate::calibration_model::Simulation;
-use deltabench_compare::comparison::{Comparison, HoursFrom, Metric, MetricComparison, Verdict};
-use deltabench_compare::{analyse, combine, exit_code, foretell, gate_line};
+use deltabench_compare::comparison::{
+    Comparison, HoursFrom, Metric, MetricComparison, Ratio, Verdict,
+};
+use deltabench_compare::sensitivity::sensitive;
+use deltabench_compare::{Earlier, EarlierRun, analyse, combine, exit_code, foretell, gate_line};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::{Gate, GatedMetric, Plan};
-use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::plan::{Gate, GatedMetric, Plan, Varied};
+use deltabench_model::units::{count, to_f64, to_u64};
 use deltabench_stats::binomial::clopper_pearson;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn gated(gate: Gate) -> Plan {
     let mut plan = plan(vec![cell(1, false)]);
@@ -216,19 +220,28 @@ fn a_gate_asks_for_the_measured_hours_or_for_another_one() {
     assert_eq!(exit_code(&session(&plan, 0.5)), 3);
 }
 
+/// Runs of one comparison, by their figures; each is a run of its own.
+fn runs_of(figures: &[f64]) -> Vec<EarlierRun> {
+    static NUMBER: AtomicUsize = AtomicUsize::new(1);
+    let run = |figure: &f64| EarlierRun {
+        run: NUMBER.fetch_add(1, Ordering::Relaxed),
+        blocks: vec![figure - 0.001, figure + 0.001],
+    };
+    figures.iter().map(run).collect()
+}
+
 #[test]
-fn earlier_pairs_of_the_host_widen_one_session_to_another_hour() {
+fn earlier_runs_of_the_host_widen_one_session_to_another_hour() {
     let plan = gated(Gate::default());
     let mut found = session(&plan, 0.95);
-    // Two comparisons that were repeated, one of them twice: three pairs, 2 % apart.
-    let set = |figures: &[f64]| {
-        let blocks = |figure: &f64| vec![figure - 0.001, figure + 0.001];
-        figures.iter().map(blocks).collect::<Vec<_>>()
-    };
-    let sets = vec![set(&[0.0, 0.02]), set(&[0.10, 0.12, 0.14]), set(&[0.3])];
+    // Two comparisons that were repeated, one of them twice: three repetitions, 4 % apart.
+    let sets = [&[0.0, 0.04][..], &[0.10, 0.14, 0.18], &[0.3]];
     foretell(&mut found, |_, metric| match metric {
-        Metric::Throughput => sets.clone(),
-        _ => Vec::new(),
+        Metric::Throughput => Earlier {
+            cell: sets.map(runs_of).to_vec(),
+            ..Earlier::default()
+        },
+        _ => Earlier::default(),
     });
     let cell = only_cell(&found);
     assert_eq!(
@@ -236,11 +249,189 @@ fn earlier_pairs_of_the_host_widen_one_session_to_another_hour() {
         Verdict::Regression,
         "the verdict is this hour's"
     );
-    let hours = metric(cell, Metric::Throughput).hours.as_ref().unwrap();
-    assert_eq!(hours.from, HoursFrom::EarlierPairs(3));
+    let speed = metric(cell, Metric::Throughput);
+    let hours = speed.hours.as_ref().unwrap();
+    assert_eq!(hours.from, HoursFrom::Host(3));
     assert_eq!(hours.verdict, Verdict::Inconclusive);
     assert!(hours.another.ci95.unwrap().1 > 1.0);
-    assert!(metric(cell, Metric::ServerCpuPerOperation).hours.is_none());
+    assert!((hours.long_run.estimate - speed.ratio.estimate).abs() < 1e-12);
+    let cost = metric(cell, Metric::ServerCpuPerOperation).hours.as_ref();
+    assert_eq!(cost.unwrap().from, HoursFrom::Prior);
+    assert!(hours.assumed && cost.unwrap().assumed);
+}
+
+#[test]
+fn nothing_is_assumed_of_slow_quantiles() {
+    let mut found = session(&gated(Gate::default()), 0.95);
+    found.cells[0].metrics[0].metric = Metric::LatencyP99;
+    foretell(&mut found, |_, _| Earlier::default());
+    assert!(found.cells[0].metrics[0].hours.is_none());
+    let known = Earlier {
+        cell: vec![runs_of(&[0.0, 0.04])],
+        ..Earlier::default()
+    };
+    foretell(&mut found, |_, _| known.clone());
+    let hours = found.cells[0].metrics[0].hours.as_ref().unwrap();
+    assert_eq!(hours.from, HoursFrom::Host(1));
+}
+
+#[test]
+fn the_same_comparison_in_other_hours_is_one_result_and_other_cells_say_how_hours_differ() {
+    let plan = gated(Gate::default());
+    let with = |earlier: &Earlier| {
+        let mut found = session(&plan, 0.95);
+        foretell(&mut found, |_, _| earlier.clone());
+        let speed = metric(only_cell(&found), Metric::Throughput).clone();
+        (speed.ratio, speed.hours.unwrap())
+    };
+    let mut known = Earlier {
+        pair: runs_of(&[-0.03, -0.02]),
+        ..Earlier::default()
+    };
+    let (_, own) = with(&known);
+    assert_eq!(own.from, HoursFrom::Pair(3));
+    let mean = (0.95_f64.ln() - 0.05) / 3.0;
+    assert!((own.long_run.estimate.ln() - mean).abs() < 1e-4);
+    let half = |ratio: Ratio| (ratio.ci95.unwrap().1 / ratio.estimate).ln();
+    assert!(
+        (half(own.another) / half(own.long_run) - 2.0).abs() < 1e-2,
+        "√(1 + 3), and a little because this run is less precise"
+    );
+    // Of three cells whose repetitions agree this one is no exception, nor of three that do not.
+    let others = |apart: f64| {
+        let cell = || (0..4).map(|_| runs_of(&[0.1, 0.1 + apart])).collect();
+        (0..3).map(|_| cell()).collect::<Vec<Vec<_>>>()
+    };
+    known.pair.clear();
+    known.others = others(0.001);
+    let (here, alike) = with(&known);
+    assert_eq!(alike.from, HoursFrom::Host(12));
+    known.others = others(0.05);
+    let (_, unlike) = with(&known);
+    assert!(2.0 * half(alike.another) < half(unlike.another));
+    assert!(half(alike.another) >= half(here));
+    // Two are too few to know how cells differ.
+    known.others.truncate(2);
+    assert_eq!(with(&known).1.from, HoursFrom::Prior);
+}
+
+#[test]
+fn what_is_only_assumed_of_another_hour_passes_no_gate() {
+    for figure in [0.5, 1.0] {
+        let plan = gated(asks(true, None));
+        let mut found = session(&plan, figure);
+        foretell(&mut found, |_, _| Earlier::default());
+        let speed = metric(only_cell(&found), Metric::Throughput);
+        let hours = speed.hours.as_ref().unwrap();
+        assert!(hours.assumed && hours.from == HoursFrom::Prior);
+        assert_eq!(hours.verdict, only_cell(&found).verdict);
+        assert_eq!(exit_code(&found), 3);
+    }
+}
+
+#[test]
+fn a_gate_stays_open_while_an_assumption_takes_part() {
+    // Repetitions that agree with a run of this figure, of the same comparison.
+    let code = |figure: f64, earlier: usize| {
+        let plan = gated(asks(true, None));
+        let mut found = session(&plan, figure);
+        let near = (0..earlier).map(|at| figure.ln() + 1e-4 * to_f64(count(at)));
+        let known = Earlier {
+            pair: runs_of(&near.collect::<Vec<f64>>()),
+            ..Earlier::default()
+        };
+        foretell(&mut found, |_, _| known.clone());
+        let speed = metric(only_cell(&found), Metric::Throughput);
+        let hours = speed.hours.as_ref().unwrap();
+        let verdict = hours.verdict;
+        assert_eq!(
+            hours.from,
+            HoursFrom::Pair(u32::try_from(earlier).unwrap() + 1)
+        );
+        (hours.assumed, verdict, exit_code(&found))
+    };
+    // Whatever it says: it is 4 degrees of freedom by assumption, and 1 to 3 by repetitions.
+    for earlier in 1..=3 {
+        let [slower, alike] = [0.5, 1.0].map(|figure| code(figure, earlier));
+        assert_eq!(slower, (true, Verdict::Regression, 3));
+        assert_eq!((alike.0, alike.2), (true, 3));
+    }
+    assert_eq!(code(0.5, 4), (false, Verdict::Regression, 1));
+    assert_eq!(code(1.0, 4), (false, Verdict::NoChange, 0));
+}
+
+#[test]
+fn a_ratio_depends_on_a_condition_only_if_no_assumption_takes_part() {
+    let plan = gated(Gate::default());
+    let depends = |earlier: &[f64]| {
+        let mut own = session(&plan, 0.7);
+        foretell(&mut own, |_, _| Earlier {
+            pair: runs_of(earlier),
+            ..Earlier::default()
+        });
+        let there = session(&plan, 0.95);
+        let found = sensitive(only_cell(&own), only_cell(&there), Varied::Tcp);
+        found.unwrap().depends
+    };
+    let same = 0.7_f64.ln();
+    assert_eq!(depends(&[same]), None);
+    assert_eq!(depends(&[same, same + 1e-3, same, same]), Some(true));
+}
+
+#[test]
+fn candidates_are_paired_by_the_number_of_the_block() {
+    let plan = gated(Gate::default());
+    let speed = metric(only_cell(&session(&plan, 0.95)), Metric::Throughput).clone();
+    assert_eq!(speed.numbers, (0..8).collect::<Vec<u32>>());
+    // Each lacks a block that the other has.
+    let (mut one, mut other) = (speed.clone(), speed);
+    let without = |found: &mut MetricComparison, at: usize| {
+        found.blocks.remove(at);
+        found.numbers.remove(at);
+    };
+    without(&mut one, 0);
+    without(&mut other, 7);
+    assert_eq!(one.block_by_block(&other), [0.0; 6]);
+    let sessions = over(&plan, &[0.95, 0.96]);
+    let numbers = &metric(only_cell(&sessions), Metric::Throughput).numbers;
+    assert_eq!(*numbers, (0..16).collect::<Vec<u32>>());
+}
+
+#[test]
+fn another_hour_is_of_a_run_as_long_as_this_one() {
+    let plan = gated(Gate::default());
+    let with = |figure: f64, earlier: &[f64]| {
+        let mut found = session_of(&plan, 6, (figure, 1.0 / figure));
+        foretell(&mut found, |_, _| Earlier {
+            pair: runs_of(earlier)
+                .into_iter()
+                .map(|run| EarlierRun {
+                    blocks: run.blocks.repeat(24),
+                    ..run
+                })
+                .collect(),
+            ..Earlier::default()
+        });
+        let speed = metric(only_cell(&found), Metric::Throughput).clone();
+        (speed.ratio, speed.hours.unwrap())
+    };
+    // Five long runs that agree, and this short one.
+    let same = [0.95_f64.ln(); 5];
+    let (here, hours) = with(0.95, &same);
+    let half = |ratio: Ratio| (ratio.ci95.unwrap().1 / ratio.estimate).ln();
+    assert!(half(hours.another) >= half(here));
+    assert!(
+        half(hours.long_run) < 0.7 * half(here),
+        "six runs know more"
+    );
+    // This hour says that it is faster, the other five that it is slower: nobody knows of another.
+    let (here, hours) = with(1.02, &[-0.05, -0.0501, -0.0499, -0.05, -0.05]);
+    let (low, high) = hours.another.ci95.unwrap();
+    assert!(here.ci95.unwrap().0 > 1.0 && low < 1.0 && high >= here.ci95.unwrap().1);
+    assert_eq!(
+        (hours.verdict, hours.p.to_bits()),
+        (Verdict::Inconclusive, 1.0_f64.to_bits())
+    );
 }
 
 #[test]
@@ -256,8 +447,9 @@ fn another_hour_is_no_narrower_than_the_measured_one() {
     plan.cells = vec![cell(4, false)];
     let mut found = analyse(&plan, &slices, Vec::new());
     // Thirty earlier runs that agreed to the digit.
-    foretell(&mut found, |_, _| {
-        vec![vec![vec![-0.0151, -0.0149, -0.0152, -0.0148]; 30]]
+    foretell(&mut found, |_, _| Earlier {
+        cell: vec![runs_of(&[-0.015; 60])],
+        ..Earlier::default()
     });
     let cell = only_cell(&found);
     let speed = metric(cell, Metric::Throughput);
@@ -273,6 +465,86 @@ fn another_hour_is_no_narrower_than_the_measured_one() {
         "a loss of 3 % is open in this hour, {here:?}"
     );
     assert!(gate_line(&found, &plan).unwrap().starts_with("gate open"));
+}
+
+/// What a run of eight cells, or of four candidates in one, found again in one other hour.
+fn repeated_once(cells: usize) -> Vec<Vec<Vec<EarlierRun>>> {
+    let found = |run: usize, cell: usize| EarlierRun {
+        run,
+        blocks: [-1.0, 1.0]
+            .map(|side| 1e-3 * side + 1e-5 * to_f64(count(cell + run)))
+            .to_vec(),
+    };
+    let of = |cell: usize| vec![vec![found(1, cell), found(2, cell)]];
+    (0..cells).map(of).collect()
+}
+
+#[test]
+fn a_run_that_was_measured_again_is_one_hour_however_many_cells_and_candidates_it_has() {
+    let plan = gated(asks(true, None));
+    let with = |earlier: Earlier| {
+        let mut found = session(&plan, 0.5);
+        foretell(&mut found, |_, _| earlier.clone());
+        let speed = metric(only_cell(&found), Metric::Throughput).clone();
+        let hours = speed.hours.unwrap();
+        (hours.from, hours.assumed, exit_code(&found))
+    };
+    let cells = Earlier {
+        others: repeated_once(8),
+        ..Earlier::default()
+    };
+    assert_eq!(with(cells), (HoursFrom::Host(1), true, 3));
+    let candidates = Earlier {
+        cell: repeated_once(4).concat(),
+        ..Earlier::default()
+    };
+    assert_eq!(with(candidates), (HoursFrom::Host(1), true, 3));
+    // The same of runs that have nothing in common is four.
+    let apart = Earlier {
+        cell: (0..4).map(|_| runs_of(&[0.0, 1e-5])).collect(),
+        ..Earlier::default()
+    };
+    assert_eq!(with(apart), (HoursFrom::Host(4), false, 1));
+}
+
+/// Hours that move all cells of a host alike: eight cells, of which a run measured each so often, and then
+/// another comparison that is measured once.
+#[test]
+fn another_hour_holds_where_all_cells_have_one_luck() {
+    let plan = gated(Gate::default());
+    let base = session(&plan, 1.0);
+    let mut random = Simulation::new(45);
+    for (repeats, most_wrong) in [(1, 0.07), (5, 0.07)] {
+        let number = runs(1500);
+        let mut held = 0;
+        for _ in 0..number {
+            let lucks: Vec<f64> = (0..repeats + 3).map(|_| 0.005 * random.normal()).collect();
+            let mut measured = |run: usize, hour: f64| EarlierRun {
+                run,
+                blocks: (0..8).map(|_| hour + 0.003 * random.normal()).collect(),
+            };
+            let mut others: Vec<Vec<Vec<EarlierRun>>> = Vec::new();
+            for _ in 0..8 {
+                let of = |run: usize| measured(run + 1, lucks[run]);
+                others.push(vec![(0..=repeats).map(of).collect()]);
+            }
+            let [now, next] = [0, 1].map(|at| measured(99, lucks[repeats + 1 + at]).blocks);
+            let mut found = base.clone();
+            let speed = &mut found.cells[0].metrics[0];
+            speed.blocks = now;
+            foretell(&mut found, |_, _| Earlier {
+                others: others.clone(),
+                ..Earlier::default()
+            });
+            let hours = found.cells[0].metrics[0].hours.as_ref().unwrap();
+            let (low, high) = hours.another.ci95.unwrap();
+            let figure = (next.iter().sum::<f64>() / 8.0).exp();
+            held += u64::from((low..=high).contains(&figure));
+        }
+        let share = to_f64(held) / to_f64(number);
+        println!("{repeats} repetitions of eight cells with one luck: {share:.3} held");
+        assert!(share >= 1.0 - most_wrong, "{share} after {repeats}");
+    }
 }
 
 /// Equal servers whose ratio has a luck of its own in each hour: whole sessions through the shipped code.

@@ -2,12 +2,14 @@
 
 use deltabench_compare::comparison::{Confirmation, HoursFrom, Metric, Verdict};
 use deltabench_lab::{
-    Analysed, analyse, analyse_this_hour, confirmation_name, sensitivity_name, session_name,
+    Analysed, analyse, analyse_this_hour, confirmation_name, sensitivity_name, series_of,
+    session_name,
 };
 use deltabench_model::fact::MachineName;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::invalidation::Invalidation;
-use deltabench_model::plan::{CellId, Plan, SensitivityPart, SessionPart, Varied};
+use deltabench_model::occasion::{HostClass, HostIdentity, Occasion};
+use deltabench_model::plan::{CellId, Plan, Role, SensitivityPart, SessionPart, Varied};
 use deltabench_report::{Format, JsonVersion, TerminalOptions, render};
 use deltabench_store::{RunState, Store};
 use deltabench_testkit::small_run;
@@ -32,6 +34,18 @@ impl Lab {
 
     /// A run of five minutes that began at this minute; shares of the base's throughput by cell.
     fn measured(&mut self, run: &str, plan: &Plan, minute: i64, shares: [f64; 3]) {
+        self.measured_on(run, plan, minute, shares, None);
+    }
+
+    /// The same on a host that identified itself.
+    fn measured_on(
+        &mut self,
+        run: &str,
+        plan: &Plan,
+        minute: i64,
+        shares: [f64; 3],
+        on: Option<&Occasion>,
+    ) {
         let store = &mut self.store;
         let known = store.runs().unwrap().iter().any(|one| one.run == run);
         if !known {
@@ -46,6 +60,10 @@ impl Lab {
         }
         let machine = MachineName("here".to_owned());
         store.add_fact(run, (None, None), &machine).unwrap();
+        if let Some(on) = on {
+            let series = series_of(plan, |name| Some(name.to_owned()));
+            store.add_occasion(run, on, &series).unwrap();
+        }
         small_run::keep(store, run, shares);
         let end = (minute + 5) * MINUTE;
         store.finish_run(run, RunState::Finished, end).unwrap();
@@ -114,7 +132,7 @@ fn finished_sessions_are_one_result_and_others_do_not_count_yet() {
     lab.store.create_runs(&runs, RunState::Planned, 1).unwrap();
     lab.measured("r", &plans[0], 0, [0.95, 1.0, 0.90]);
     let alone = lab.analysed("r");
-    assert_eq!(another(&alone, 0), None);
+    assert_eq!(another(&alone, 0), Some(HoursFrom::Prior));
     let states = |analysed: &Analysed| -> Vec<(bool, bool)> {
         let lines = analysed.context.sessions.iter();
         lines
@@ -134,7 +152,11 @@ fn finished_sessions_are_one_result_and_others_do_not_count_yet() {
     assert_eq!(lab.store.find("last").unwrap(), "r");
     assert_eq!(lab.store.find("r").unwrap(), "r");
     let second = lab.analysed("r-s2");
-    assert_eq!(another(&second, 0), None, "one session by itself");
+    assert_eq!(
+        another(&second, 0),
+        Some(HoursFrom::Pair(2)),
+        "beside the first"
+    );
     let text = shown(&second, Format::Text);
     assert!(
         text.contains("8 of 8 blocks") && !text.contains("sessions"),
@@ -158,7 +180,7 @@ fn finished_sessions_are_one_result_and_others_do_not_count_yet() {
     );
     lab.store.invalidate("r-s2", &withdrawal(None)).unwrap();
     let left = lab.analysed("r");
-    assert_eq!(another(&left, 0), None);
+    assert_eq!(another(&left, 0), Some(HoursFrom::Prior));
     assert_eq!(states(&left), [(true, true), (false, true), (false, false)]);
     let why = &left.context.sessions[1].left_out;
     assert_eq!(why, &["withdrawn: a backup ran"]);
@@ -246,7 +268,7 @@ fn a_first_session_that_is_withdrawn_or_unfit_is_stood_for_by_the_others() {
 }
 
 #[test]
-fn earlier_pairs_of_the_host_in_other_hours_tell_of_another_one() {
+fn earlier_runs_of_the_host_in_other_hours_tell_of_another_one() {
     let mut lab = Lab::new();
     let plan = plan();
     lab.measured("a", &plan, 0, [0.95, 1.0, 0.96]);
@@ -261,32 +283,190 @@ fn earlier_pairs_of_the_host_in_other_hours_tell_of_another_one() {
     let now = lab.analysed("now");
     let without = analyse_this_hour("now", &plan, &lab.store).unwrap();
     assert_eq!(another(&without, 0), None);
-    assert_eq!(another(&now, 0), Some(HoursFrom::EarlierPairs(1)));
-    let cell = |at: usize| {
-        let speed = now.comparison.cells[at].metric(Metric::Throughput).unwrap();
-        (speed.ratio, speed.hours.clone().unwrap())
-    };
-    let (ratio, hours) = cell(2);
-    // 3 % apart, so a sd of 0.022; √2 · 12.7 times that.
-    let half = (hours.another.ci95.unwrap().1 / ratio.estimate).ln();
-    assert!((0.35..0.45).contains(&half), "{half}");
+    assert_eq!(another(&now, 0), Some(HoursFrom::Pair(3)));
+    let speed = now.comparison.cells[2].metric(Metric::Throughput).unwrap();
+    let hours = speed.hours.clone().unwrap();
+    // The mean of 0.96, 0.99 and 0.97; 1.5 % is their sd.
+    let mean = hours.long_run.estimate;
+    assert!((mean - 0.9733).abs() < 1e-3, "{mean}");
+    assert!((0.008..0.016).contains(&hours.sd), "{}", hours.sd);
+    let text = shown(&now, Format::Text);
+    assert!(text.contains(" over 3 runs; another hour: ["), "{text}");
+    assert_eq!(another(&lab.analysed("later"), 0), Some(HoursFrom::Pair(4)));
+    assert_eq!(another(&lab.analysed("a"), 0), Some(HoursFrom::Prior));
+    assert_eq!(another(&lab.analysed("b"), 0), Some(HoursFrom::Pair(2)));
     assert_eq!(
-        another(&lab.analysed("later"), 0),
-        Some(HoursFrom::EarlierPairs(2))
+        another(&lab.analysed("c"), 0),
+        Some(HoursFrom::Pair(2)),
+        "b is in the same hour"
     );
-    assert_eq!(another(&lab.analysed("b"), 0), None, "one run is no pair");
     assert_eq!(
         another(&lab.analysed("larger"), 0),
-        Some(HoursFrom::EarlierPairs(1))
+        Some(HoursFrom::Host(1)),
+        "three cells were measured twice"
     );
     let mut same = plan.clone();
     same.servers[2] = same.servers[0].clone();
-    same.servers[2].role = deltabench_model::plan::Role::Candidate;
+    same.servers[2].role = Role::Candidate;
     lab.measured("same", &same, 300, [1.0, 1.0, 1.0]);
+    let own = lab.analysed("same");
     assert_eq!(
-        another(&lab.analysed("same"), 0),
-        None,
+        another(&own, 0),
+        Some(HoursFrom::Prior),
         "equal builds move less"
+    );
+    let text = shown(&own, Format::Text);
+    for said in [
+        "] (assumed)",
+        "another hour: assumed, because",
+        "differ by about 0.5 %",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+/// This machine with that kernel, and how a run is measured.
+fn at(kernel: &str, measurement_version: u32) -> Occasion {
+    Occasion {
+        host: HostIdentity {
+            uid: "machine".to_owned(),
+            class: HostClass::default(),
+            kernel: Some(kernel.to_owned()),
+            microcode: None,
+        },
+        uid: "run".to_owned(),
+        boot_id: None,
+        measurement_version,
+        at_unix_ms: 0,
+    }
+}
+
+#[test]
+fn another_kernel_is_another_host_and_a_withdrawn_run_says_nothing() {
+    let mut lab = Lab::new();
+    let plan = plan();
+    for (run, minute, kernel) in [
+        ("a", 0, "6.1"),
+        ("b", 60, "6.1"),
+        ("c", 120, "6.2"),
+        ("d", 180, "6.1"),
+    ] {
+        let on = at(kernel, 1);
+        lab.measured_on(run, &plan, minute, [0.95, 1.0, 0.96], Some(&on));
+    }
+    assert_eq!(another(&lab.analysed("b"), 0), Some(HoursFrom::Pair(2)));
+    assert_eq!(another(&lab.analysed("c"), 0), Some(HoursFrom::Prior));
+    assert_eq!(another(&lab.analysed("d"), 0), Some(HoursFrom::Pair(3)));
+    lab.store
+        .invalidate("a", &withdrawal(Some(CellId(0))))
+        .unwrap();
+    let found = lab.analysed("d");
+    assert_eq!(
+        [0, 1].map(|cell| another(&found, cell)),
+        [2, 3].map(|of| Some(HoursFrom::Pair(of)))
+    );
+    // What only says that it is the same machine by name is another one.
+    lab.measured("old", &plan, 240, [0.95, 1.0, 0.96]);
+    assert_eq!(another(&lab.analysed("old"), 0), Some(HoursFrom::Prior));
+    // Resumed after the kernel had changed: it belongs to neither.
+    lab.store.add_occasion("d", &at("6.2", 1), &[]).unwrap();
+    assert_eq!(another(&lab.analysed("d"), 0), Some(HoursFrom::Prior));
+}
+
+#[test]
+fn runs_that_were_measured_in_another_way_are_no_repetitions() {
+    let mut lab = Lab::new();
+    let plan = plan();
+    for (run, minute, version) in [("a", 0, 1), ("b", 60, 2), ("c", 120, 1), ("d", 180, 2)] {
+        let on = at("6.1", version);
+        lab.measured_on(run, &plan, minute, [0.95, 1.0, 0.96], Some(&on));
+    }
+    assert_eq!(another(&lab.analysed("b"), 0), Some(HoursFrom::Prior));
+    assert_eq!(another(&lab.analysed("c"), 0), Some(HoursFrom::Pair(2)));
+    assert_eq!(another(&lab.analysed("d"), 0), Some(HoursFrom::Pair(2)));
+    lab.store.add_occasion("d", &at("6.1", 1), &[]).unwrap();
+    assert_eq!(another(&lab.analysed("d"), 0), Some(HoursFrom::Prior));
+}
+
+#[test]
+fn a_build_is_known_by_its_binary_and_what_was_made_slower_is_no_version() {
+    let mut lab = Lab::new();
+    let mut plan = plan();
+    lab.measured("a", &plan, 0, [0.95, 1.0, 0.96]);
+    plan.servers[2].installation.resolved = "path:/srv/moved".to_owned();
+    lab.measured("b", &plan, 60, [0.95, 1.0, 0.96]);
+    assert_eq!(another(&lab.analysed("b"), 0), Some(HoursFrom::Pair(2)));
+    let mut lab = Lab::new();
+    let mut slower = plan.clone();
+    slower.servers[2] = slower.servers[0].clone();
+    slower.servers[2].role = Role::Candidate;
+    slower.servers[2].burn_ns = Some(500);
+    for (run, minute) in [("a", 0), ("b", 60), ("c", 120)] {
+        lab.measured(run, &slower, minute, [0.95, 1.0, 0.96]);
+    }
+    lab.measured("now", &plan, 180, [0.95, 1.0, 0.96]);
+    assert_eq!(another(&lab.analysed("now"), 0), Some(HoursFrom::Prior));
+}
+
+#[test]
+fn a_cell_with_other_rows_is_another_one() {
+    let mut lab = Lab::new();
+    let plan = plan();
+    let mut larger = plan.clone();
+    larger.data.rows *= 2;
+    for (run, minute) in [("a", 0), ("b", 60)] {
+        lab.measured(run, &larger, minute, [0.95, 1.0, 0.96]);
+        for cell in [CellId(1), CellId(2)] {
+            lab.store.invalidate(run, &withdrawal(Some(cell))).unwrap();
+        }
+    }
+    // One other cell is too few to know how cells of this host scatter.
+    lab.measured("now", &plan, 120, [0.95, 1.0, 0.96]);
+    let now = lab.analysed("now");
+    assert_eq!(another(&now, 0), Some(HoursFrom::Prior));
+    let text = shown(&now, Format::Text);
+    for (said, is) in [
+        ("measured too little like it again", true),
+        ("earlier pair", false),
+    ] {
+        assert_eq!(text.contains(said), is, "{said}: {text}");
+    }
+    lab.measured("larger", &larger, 180, [0.95, 1.0, 0.96]);
+    let mixed = lab.analysed("larger");
+    let from = [0, 1].map(|cell| another(&mixed, cell));
+    assert_eq!(from, [Some(HoursFrom::Pair(3)), Some(HoursFrom::Prior)]);
+    let text = shown(&mixed, Format::Text);
+    let said = "over 3 runs; another hour: [";
+    assert!(
+        text.contains(said) && text.contains("] (in part assumed)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("another hour: in part assumed, because"),
+        "{text}"
+    );
+    let json: Value = serde_json::from_str(&shown(&mixed, Format::Json(JsonVersion::Two))).unwrap();
+    assert_eq!(json["another_hour"], "prior", "what is known least");
+    let hours = &json["cells"][0]["metrics"]["throughput"]["another_hour"];
+    assert_eq!(
+        (&hours["from"], &hours["assumed"]),
+        (&"pair".into(), &true.into())
+    );
+}
+
+#[test]
+fn relative_to_another_base_nobody_asks_other_runs_and_the_report_says_so() {
+    let mut lab = Lab::new();
+    let plan = plan();
+    lab.measured("a", &plan, 0, [0.95, 1.0, 0.96]);
+    lab.measured("b", &plan, 60, [0.95, 1.0, 0.96]);
+    let turned = plan.relative_to(plan.candidates()[0]);
+    let found = analyse("b", &turned, &lab.store).unwrap();
+    let text = shown(&found, Format::Text);
+    let said = "another hour: not told, because other runs are only asked about the planned base";
+    assert!(
+        text.contains(said) && !text.contains("earlier pair"),
+        "{text}"
     );
 }
 
@@ -300,12 +480,9 @@ fn runs_whose_executables_had_one_place_tell_nothing_of_runs_that_draw_it() {
     lab.measured("a", &old, 0, [0.95, 1.0, 0.96]);
     lab.measured("b", &old, 60, [0.96, 1.0, 0.99]);
     lab.measured("now", &plan, 120, [0.95, 1.0, 0.97]);
-    assert_eq!(another(&lab.analysed("now"), 0), None);
+    assert_eq!(another(&lab.analysed("now"), 0), Some(HoursFrom::Prior));
     lab.measured("old", &old, 180, [0.95, 1.0, 0.97]);
-    assert_eq!(
-        another(&lab.analysed("old"), 0),
-        Some(HoursFrom::EarlierPairs(1))
-    );
+    assert_eq!(another(&lab.analysed("old"), 0), Some(HoursFrom::Pair(3)));
 }
 
 #[test]
@@ -323,15 +500,19 @@ fn another_condition_and_samples_are_no_repetitions_and_a_confirmation_is() {
     sampling.samples = Some("r".to_owned());
     lab.measured("r-sample", &sampling, 120, [0.8, 1.0, 0.96]);
     lab.measured("now", &plan, 180, [0.95, 1.0, 0.97]);
-    assert_eq!(another(&lab.analysed("now"), 0), None, "one run is no pair");
+    assert_eq!(another(&lab.analysed("now"), 0), Some(HoursFrom::Pair(2)));
     let mut again = plan.clone();
-    again.confirms = Some("r".to_owned());
-    lab.measured(&confirmation_name("r", &[]), &again, 240, [0.95, 1.0, 0.97]);
-    lab.measured("then", &plan, 300, [0.95, 1.0, 0.97]);
+    again.confirms = Some("now".to_owned());
+    let confirming = confirmation_name("now", &[]);
+    lab.measured(&confirming, &again, 240, [0.95, 1.0, 0.97]);
+    let second = another(&lab.analysed(&confirming), 0);
     assert_eq!(
-        another(&lab.analysed("then"), 0),
-        Some(HoursFrom::EarlierPairs(2))
+        second,
+        Some(HoursFrom::Pair(2)),
+        "not with the run that it confirms"
     );
+    lab.measured("then", &plan, 300, [0.95, 1.0, 0.97]);
+    assert_eq!(another(&lab.analysed("then"), 0), Some(HoursFrom::Pair(4)));
 }
 
 #[test]
@@ -403,9 +584,12 @@ fn a_changed_cell_under_other_conditions_says_what_its_ratio_depends_on() {
         value[0]["conditions"][at]["depends"].clone()
     };
     assert_eq!(depends(&lab, 0), Value::Null, "two loads cannot tell");
-    // What another hour does to the ratio, by earlier pairs of runs: little, and then more than this.
+    // What another hour does to the ratio, by earlier runs: little, and then more than this.
     lab.measured("e1", &plan, 0, [0.71, 1.0, 0.9]);
-    lab.measured("e2", &plan, 60, [0.705, 1.0, 0.9]);
+    lab.measured("e2", &plan, 40, [0.705, 1.0, 0.9]);
+    lab.measured("e3", &plan, 80, [0.7, 1.0, 0.9]);
+    assert_eq!(depends(&lab, 0), Value::Null, "in part assumed");
+    lab.measured("e4", &plan, 120, [0.705, 1.0, 0.9]);
     let figures = lab.analysed("r").context.figures;
     let (name, value) = &figures.json[0];
     assert_eq!(*name, "sensitivity");
@@ -422,6 +606,6 @@ fn a_changed_cell_under_other_conditions_says_what_its_ratio_depends_on() {
         figures.page.len(),
     ];
     assert_eq!(shown, [2, 2, 1]);
-    lab.measured("e3", &plan, 120, [0.95, 1.0, 0.9]);
+    lab.measured("e5", &plan, 160, [0.95, 1.0, 0.9]);
     assert_eq!(depends(&lab, 0), false, "hours differ by as much");
 }

@@ -219,10 +219,12 @@ fn another_hour(hours: &Hours) -> Value {
     known(json!({
         "ci95": interval(hours.another.ci95),
         "ci90": interval(hours.another.ci90),
+        "long_run": relative(&hours.long_run),
         "verdict": hours.verdict.word(),
         "p": finite(hours.p),
         "from": hours.from.word(),
         "number": hours.from.number(),
+        "assumed": hours.assumed.then_some(true),
         "sd": finite(hours.sd),
     }))
 }

@@ -168,6 +168,7 @@ fn metric(
         }),
         verdict,
         blocks,
+        numbers: (0..BLOCKS).collect(),
         skewness: 0.0,
         hours: None,
     }

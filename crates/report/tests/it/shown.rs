@@ -312,8 +312,8 @@ fn estimates_that_hardly_move_are_not_told_twice() {
 #[test]
 fn several_sessions_are_offered_only_where_the_run_itself_can_have_them() {
     let mut full = Full::plain();
-    let offered = "another hour: unknown, because this is one session, and this host has no earlier \
-                   pair of such runs; --sessions 4 measures several";
+    let offered =
+        "another hour: unknown, because this is one session; --sessions 4 measures several";
     assert!(full.at_width(200).contains(offered));
     full.plan.sensitivity = Some(SensitivityPart {
         of: "r".to_owned(),

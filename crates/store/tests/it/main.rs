@@ -11,6 +11,8 @@ mod ledger;
 #[cfg(test)]
 mod observed;
 #[cfg(test)]
+mod occasions;
+#[cfg(test)]
 mod records;
 #[cfg(test)]
 mod runs;
