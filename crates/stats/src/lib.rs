@@ -4,8 +4,7 @@
 //! ([`normal`], [`chi_square`]), counted shares ([`binomial`], in groups [`clustered`]), many tests
 //! ([`multiplicity`]), repeated looks ([`spending`], [`early`]), means of skewed values ([`skewed`]), groups
 //! of values with a luck of their own ([`between`]), kinds of values in one series ([`serial`]), parts of a
-//! whole that samples show ([`shares`]), series that settle ([`steady`](mod@steady)) and series that change
-//! their level ([`change`]). It knows no
+//! whole that samples show ([`shares`]) and series that settle ([`steady`](mod@steady)). It knows no
 //! database, does no I/O, draws no random numbers and holds no threshold: what counts as a regression is
 //! decided in `compare`.
 //!
