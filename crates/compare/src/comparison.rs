@@ -9,7 +9,6 @@ use deltabench_model::metric::{self, MetricInfo};
 use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
 use deltabench_stats::between::Between;
 use deltabench_stats::skewed::SkewedMean;
-use std::collections::BTreeMap;
 
 pub use deltabench_model::metric::Better;
 pub use hours::{Hours, HoursFrom};
@@ -188,16 +187,6 @@ impl MetricComparison {
         }
         let mean = SkewedMean::new(&self.blocks, self.skewness).ok()?;
         Some(mean.p())
-    }
-
-    /// ln (candidate of `other` / candidate of this one) of each block that both have, of two candidates that
-    /// were compared with one base in the same run.
-    pub fn block_by_block(&self, other: &Self) -> Vec<f64> {
-        let values = std::iter::zip(&other.numbers, &other.blocks);
-        let theirs: BTreeMap<u32, f64> = values.map(|(block, log)| (*block, *log)).collect();
-        std::iter::zip(&self.numbers, &self.blocks)
-            .filter_map(|(block, log)| Some(theirs.get(block)? - log))
-            .collect()
     }
 
     /// One-sided p of "the log-ratio is at least `bound`", of the same values.

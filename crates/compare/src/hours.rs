@@ -80,17 +80,18 @@ pub fn combine(first: &mut Comparison, sessions: &[Comparison], plan: &Plan) {
 /// What an earlier run found of a comparison in a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlierRun {
-    /// Which run, from 1: what one run found in several cells and of several candidates has one hour.
-    pub run: usize,
+    /// Which hour, from 1: what one run found in several cells and of several candidates has one, and so have
+    /// runs that follow each other. 0 is that of the run that is judged.
+    pub hour: usize,
     /// Block log-ratios.
     pub blocks: Vec<f64>,
 }
 
-/// A run by its number, and its block log-ratios.
+/// A run by its hour, and its block log-ratios.
 type RunBlocks<'a> = (usize, &'a [f64]);
 
-/// The number of the run that is judged, among those of [`EarlierRun`].
-const THIS_RUN: usize = 0;
+/// The hour of the run that is judged, among those of [`EarlierRun`].
+const THIS_HOUR: usize = 0;
 
 /// What a lab has of a host's earlier runs, for one cell and metric.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -103,12 +104,12 @@ pub struct Earlier {
     pub others: Vec<Vec<Vec<EarlierRun>>>,
 }
 
-/// Independent hours behind repeated comparisons, each by its runs: runs less groups of runs that no
-/// comparison connects. A run of eight cells that was measured twice has one, not eight.
-fn distinct_hours<'a>(comparisons: impl IntoIterator<Item = &'a [usize]>) -> usize {
+/// What repeated comparisons tell of hours, each by the hours of its runs: hours, less groups of hours that
+/// no comparison connects. A run of eight cells that was measured twice tells of one more hour, not of eight.
+fn distinct_hours<'a>(comparisons: impl IntoIterator<Item = &'a BTreeSet<usize>>) -> usize {
     let mut groups: Vec<BTreeSet<usize>> = Vec::new();
-    for runs in comparisons {
-        let mut merged: BTreeSet<usize> = runs.iter().copied().collect();
+    for hours in comparisons {
+        let mut merged = hours.clone();
         groups.retain(|group| {
             let is_apart = group.is_disjoint(&merged);
             if !is_apart {
@@ -146,7 +147,7 @@ fn another_hour(
 ) -> Option<Hours> {
     let pair = earlier.pair.iter().filter(|run| run.blocks.len() > 1);
     let mut pair: Vec<RunBlocks<'_>> = pair.map(EarlierRun::parts).collect();
-    pair.push((THIS_RUN, &metric.blocks));
+    pair.push((THIS_HOUR, &metric.blocks));
     let runs: Vec<&[f64]> = pair.iter().map(|(_, blocks)| *blocks).collect();
     let level = cell.interval_level;
     let Known {
@@ -196,8 +197,8 @@ struct Known {
 /// too few hours are known an assumption takes part. `None` for slow quantiles of which nothing was measured,
 /// because nobody knows what to assume of them.
 ///
-/// What one run found in several cells has one hour, and may have one luck. So no variance counts as more
-/// degrees of freedom than the hours behind it.
+/// What was found in one hour may have one luck, in all cells. So no variance counts as more degrees of
+/// freedom than the hours behind it, nor do all of them together.
 fn known(
     metric: Metric,
     (pair, runs): (&[RunBlocks<'_>], &[&[f64]]),
@@ -205,24 +206,28 @@ fn known(
 ) -> Option<Known> {
     let mut cell = Repeated::of(&earlier.cell);
     cell.add(pair);
-    let own = cell.scatter();
-    let others: Vec<Repeated<'_>> = earlier
-        .others
-        .iter()
+    let others: Vec<Repeated<'_>> = { earlier.others.iter() }
         .map(|cell| Repeated::of(cell))
         .collect();
     let scatters: Vec<Scatter> = others.iter().filter_map(Repeated::scatter).collect();
-    let other_runs = || others.iter().flat_map(Repeated::comparisons);
-    let learned =
-        Scatter::prior(&scatters).map(|prior| prior.at_most(distinct_hours(other_runs())));
+    let other_hours = || others.iter().flat_map(|cell| &cell.hours);
+    let (own, learned) = (cell.scatter(), Scatter::prior(&scatters));
+    let learned = learned.map(|prior| at_most(&prior, distinct_hours(other_hours())));
     let behind = match learned {
-        Some(_) => distinct_hours(other_runs().chain(cell.comparisons())),
-        None => distinct_hours(cell.comparisons()),
+        Some(_) => distinct_hours(other_hours().chain(&cell.hours)),
+        None => distinct_hours(&cell.hours),
     };
+    let worth = |scatter: &Option<Scatter>| scatter.map_or(0.0, |scatter| scatter.df);
+    let measured = worth(&own) + worth(&learned);
+    let counted = measured.min(to_f64(count(behind)));
+    let share = |scatter: Scatter| Scatter {
+        df: scatter.df * counted / measured,
+        ..scatter
+    };
+    let (own, learned) = (own.map(share), learned.map(share));
     let (sd, df) = HOURS_ASSUMED;
-    let is_enough = to_f64(count(behind)) >= df;
     let can_assume = matches!(metric, Metric::Throughput | Metric::ServerCpuPerOperation);
-    let assumed = (can_assume && !is_enough)
+    let assumed = (can_assume && counted < df)
         .then(|| Scatter::assumed(sd, df, runs).ok())
         .flatten();
     let from = match runs.len() {
@@ -234,24 +239,28 @@ fn known(
         (Some(learned), Some(assumed)) => Some(learned.towards(&assumed)),
         (learned, assumed) => learned.or(assumed),
     };
-    let scatter = match (own, prior) {
-        (Some(own), Some(prior)) => own.towards(&prior),
-        (own, prior) => own.or(prior)?,
-    };
     Some(Known {
-        scatter: match assumed {
-            Some(_) => scatter,
-            None => scatter.at_most(behind),
+        scatter: match (own, prior) {
+            (Some(own), Some(prior)) => own.towards(&prior),
+            (own, prior) => own.or(prior)?,
         },
         from,
         assumed: assumed.is_some(),
     })
 }
 
-/// The comparisons of a cell, each with its runs.
+/// A scatter that is worth no more degrees of freedom than the hours behind it.
+fn at_most(scatter: &Scatter, hours: usize) -> Scatter {
+    Scatter {
+        df: scatter.df.min(to_f64(count(hours))),
+        ..*scatter
+    }
+}
+
+/// The repeated comparisons of a cell: the hours and the blocks of the runs of each.
 #[derive(Default)]
 struct Repeated<'a> {
-    runs: Vec<Vec<usize>>,
+    hours: Vec<BTreeSet<usize>>,
     blocks: Vec<Vec<&'a [f64]>>,
 }
 
@@ -265,29 +274,25 @@ impl<'a> Repeated<'a> {
         all
     }
 
-    /// Takes in a comparison, if it is known to have been repeated.
+    /// Takes in a comparison, if it is known from two hours.
     fn add(&mut self, runs: &[RunBlocks<'a>]) {
         let known = runs.iter().filter(|(_, blocks)| blocks.len() > 1);
-        let (numbers, blocks): (Vec<usize>, Vec<&[f64]>) = known.copied().unzip();
-        if numbers.len() > 1 {
-            self.runs.push(numbers);
+        let (hours, blocks): (BTreeSet<usize>, Vec<&[f64]>) = known.copied().unzip();
+        if hours.len() > 1 {
+            self.hours.push(hours);
             self.blocks.push(blocks);
         }
     }
 
-    fn comparisons(&self) -> impl Iterator<Item = &[usize]> {
-        self.runs.iter().map(Vec::as_slice)
-    }
-
     fn scatter(&self) -> Option<Scatter> {
         let pooled = Scatter::pooled(&self.blocks)?;
-        Some(pooled.at_most(distinct_hours(self.comparisons())))
+        Some(at_most(&pooled, distinct_hours(&self.hours)))
     }
 }
 
 impl EarlierRun {
     fn parts(&self) -> RunBlocks<'_> {
-        (self.run, &self.blocks)
+        (self.hour, &self.blocks)
     }
 }
 

@@ -430,7 +430,7 @@ pub const LOPSIDED: f64 = 0.01;
 pub const HOUR_APART_MS: i64 = 600_000;
 
 /// What is assumed of hours: sd of the true log-ratio from hour to hour, and the degrees of freedom that this
-/// is worth. It takes part until three cells were measured again, or the cell as often as this is worth.
+/// is worth. It takes part until what was measured again is worth as much.
 ///
 /// 95 % of hosts then have a standard deviation of a run about its mean over many hours between 0.35 and
 /// 1.7 %. Repeated runs of 17 against 18 on our machine had 0.7 %, consecutive point releases in published

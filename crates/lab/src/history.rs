@@ -17,7 +17,7 @@ use deltabench_model::occasion::Series;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_store::{RunState, Store};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs that are read at most, the newest: each is judged anew.
 const MOST: usize = 12;
@@ -59,7 +59,7 @@ fn branch(installation: &Installation) -> u32 {
 /// a place for the whole run added to the hours is in the intervals of runs that draw it.
 type Kind = (Kin, bool);
 
-/// What the runs of one comparison found in a cell, each with the number of its run.
+/// What the runs of one comparison found in a cell, each with the number of its hour.
 type Found = Vec<(usize, CellComparison)>;
 
 /// That by kind and series, and in it by comparison.
@@ -72,17 +72,26 @@ type Figures = BTreeMap<(Kind, String), BTreeMap<String, Found>>;
 pub(crate) fn add(judged: &mut Judged, store: &Store) -> Result<(), Problem> {
     let own = pairs(&judged.run, &judged.plan, store)?;
     let mut figures = Figures::new();
-    for (number, repetition) in (1..).zip(earlier(judged, &own, store)?) {
-        let Repetition { run, plan, same } = repetition;
+    for Repetition {
+        run,
+        plan,
+        mut same,
+        hour,
+    } in earlier(judged, &own, store)?
+    {
         let withdrawn = store.invalidations(&run).map_err(store_problem)?;
         let mut found = Judged::of(&run, &plan, store)?.into_comparison();
         leave_out(&mut found, &withdrawn);
         let known = pairs(&run, &plan, store)?.into_iter();
-        for pair in known.filter(|pair| found.host_ok && same.contains(&pair.same)) {
+        for pair in known.filter(|_| found.host_ok) {
+            // Of two candidates that are one build the first counts.
+            if !same.remove(&pair.same) {
+                continue;
+            }
             let cells = found.cells.iter().find(|cell| pair.is(cell));
             let cells = cells.filter(|cell| cell.says_something());
             let sets = figures.entry((pair.kind, pair.key)).or_default();
-            let found = cells.cloned().map(|cell| (number, cell));
+            let found = cells.cloned().map(|cell| (hour, cell));
             sets.entry(pair.same).or_default().extend(found);
         }
     }
@@ -95,9 +104,9 @@ pub(crate) fn add(judged: &mut Judged, store: &Store) -> Result<(), Problem> {
 
 /// What these figures are for a pair: of itself, of its cell, and of the other cells.
 fn known_of(pair: &Pair, metric: Metric, figures: &Figures) -> Earlier {
-    let blocks = |(run, cell): &(usize, CellComparison)| {
-        let blocks = cell.metric(metric)?.blocks.clone();
-        Some(EarlierRun { run: *run, blocks })
+    let blocks = |(hour, cell): &(usize, CellComparison)| {
+        let (hour, blocks) = (*hour, cell.metric(metric)?.blocks.clone());
+        Some(EarlierRun { hour, blocks })
     };
     let values = |set: &Found| set.iter().filter_map(blocks).collect::<Vec<EarlierRun>>();
     let mut known = Earlier::default();
@@ -121,7 +130,9 @@ struct Repetition {
     run: String,
     plan: Plan,
     /// The comparisons of it that count, as [`Pair::same`].
-    same: Vec<String>,
+    same: BTreeSet<String>,
+    /// As [`EarlierRun::hour`].
+    hour: usize,
 }
 
 /// A candidate in a cell of a plan.
@@ -176,6 +187,28 @@ fn server(planned: &PlannedServer) -> String {
     format!("{binary} {:?} {:?}", planned.settings, planned.burn_ns)
 }
 
+/// Numbers hours: runs that follow each other within 10 minutes have one, whatever they compared.
+#[derive(Default)]
+struct Hour {
+    number: usize,
+    ended_unix_ms: Option<i64>,
+}
+
+impl Hour {
+    /// That of a run, later than those before; 0 if it ended just before this moment.
+    fn of(&mut self, (began, ended): (i64, i64), now: i64) -> usize {
+        if now - ended < HOUR_APART_MS {
+            return 0;
+        }
+        let last = self.ended_unix_ms;
+        if last.is_none_or(|last| began - last >= HOUR_APART_MS) {
+            self.number += 1;
+        }
+        self.ended_unix_ms = last.max(Some(ended));
+        self.number
+    }
+}
+
 /// A run that this host had finished, with its plan and when it was measured.
 struct Past {
     run: String,
@@ -199,8 +232,9 @@ fn earlier(judged: &Judged, own: &[Pair], store: &Store) -> Result<Vec<Repetitio
         number.insert(pair.same.clone(), 1);
     }
     let mut kept: Vec<Repetition> = Vec::new();
+    let mut hour = Hour::default();
     for past in past(judged, began, store)? {
-        let mut same = Vec::new();
+        let mut same = BTreeSet::new();
         let known = pairs(&past.run, &past.plan, store)?.into_iter();
         for pair in known.filter(|pair| own.iter().any(|own| own.kind == pair.kind)) {
             let after = last.get(&pair.same);
@@ -209,10 +243,11 @@ fn earlier(judged: &Judged, own: &[Pair], store: &Store) -> Result<Vec<Repetitio
             if !near && !here {
                 last.insert(pair.same.clone(), past.ended_unix_ms);
                 *number.entry(pair.same.clone()).or_default() += 1;
-                same.push(pair.same);
+                same.insert(pair.same);
             }
         }
         kept.push(Repetition {
+            hour: hour.of((past.began_unix_ms, past.ended_unix_ms), began),
             run: past.run,
             plan: past.plan,
             same,
@@ -262,4 +297,18 @@ fn past(judged: &Judged, began: i64, store: &Store) -> Result<Vec<Past>, Problem
     let mut runs = read().map_err(store_problem)?;
     runs.sort_by_key(|past| past.began_unix_ms);
     Ok(runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_follow_each_other_have_one_hour_whatever_they_compare() {
+        let mut hour = Hour::default();
+        let minute = 60_000;
+        let mut of = |began: i64| hour.of((began * minute, (began + 2) * minute), 100 * minute);
+        let found = [0, 5, 10, 40, 45, 60, 85, 92].map(&mut of);
+        assert_eq!(found, [1, 1, 1, 2, 2, 3, 4, 0]);
+    }
 }

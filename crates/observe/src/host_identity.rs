@@ -5,7 +5,7 @@ use deltabench_model::occasion::{HostClass, HostIdentity, MEASUREMENT_VERSION, O
 use deltabench_proc::host::{boot_id, our_user, random_uuid};
 use sha2::{Digest, Sha256};
 use std::fs::{File, Permissions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -86,15 +86,35 @@ fn hashed(machine_id: &str) -> String {
     hash
 }
 
-/// The identifier in the first file that has one; else a new one in the first that can be made.
+/// The identifier in the first file that has one; else a new one in the first that can be made. A file that
+/// is there and cannot be read may have one: nothing behind it is taken or made.
 fn uid_in(places: &[PathBuf]) -> Option<String> {
-    let found = places.iter().find_map(|file| read(file));
-    found.or_else(|| places.iter().find_map(|file| create(file)))
+    let mut open = Vec::new();
+    for file in places {
+        match read(file) {
+            Ok(Some(uid)) => return Some(uid),
+            Ok(None) => open.push(file),
+            Err(_) => break,
+        }
+    }
+    open.into_iter().find_map(|file| create(file))
 }
 
-fn read(file: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
-    Some(text.trim().to_owned()).filter(|uid| !uid.is_empty())
+/// `None` for a file that is not there or has nothing in it.
+fn read(file: &Path) -> io::Result<Option<String>> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text.trim().to_owned()).filter(|uid| !uid.is_empty())),
+        // A home may be /dev/null.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Of two processes that make it at once, the second takes what the first has made. A file without an
@@ -114,14 +134,13 @@ fn create(file: &Path) -> Option<String> {
     let linked = written.and_then(|()| std::fs::hard_link(&own, file));
     let kept = match linked {
         Ok(()) => Some(uid),
-        Err(_) => read(file).or_else(|| {
-            // What cannot be read may have an identifier.
-            let is_empty = std::fs::read(file).is_ok_and(|bytes| bytes.trim_ascii().is_empty());
-            let is_missing = !file.exists();
-            (is_empty || is_missing).then_some(())?;
-            std::fs::rename(&own, file).ok()?;
-            read(file)
-        }),
+        Err(_) => match read(file).ok()? {
+            Some(uid) => Some(uid),
+            None => {
+                std::fs::rename(&own, file).ok()?;
+                read(file).ok()?
+            }
+        },
     };
     // Gone already where it was renamed.
     std::fs::remove_file(&own).ok();
@@ -164,7 +183,7 @@ mod tests {
         let nowhere = PathBuf::from("/proc/nowhere").join(FILE);
         let own = place.path().join(FILE);
         let uid = uid_in(&[nowhere.clone(), own.clone()]);
-        assert!(uid.is_some() && uid == read(&own));
+        assert!(uid.is_some() && uid == read(&own).unwrap());
         assert_eq!(uid_in(&[nowhere]), None);
     }
 
@@ -179,13 +198,15 @@ mod tests {
         std::fs::write(&file, "\n").unwrap();
         allow(&file, 0o600);
         let uid = uid_in(std::slice::from_ref(&file));
-        assert!(uid.is_some() && uid == read(&file));
+        assert!(uid.is_some() && uid == read(&file).unwrap());
         assert_eq!(mode(&file), FILE_MODE);
         assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 1);
         // What is no text is not replaced.
         std::fs::write(&file, [0xff, 0xfe]).unwrap();
-        assert_eq!(uid_in(std::slice::from_ref(&file)), None);
+        let behind = place.path().join("behind").join(FILE);
+        assert_eq!(uid_in(&[file.clone(), behind.clone()]), None);
         assert_eq!(std::fs::read(&file).unwrap(), [0xff, 0xfe]);
+        assert!(!behind.exists());
     }
 
     #[test]

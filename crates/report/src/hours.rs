@@ -51,7 +51,12 @@ pub(crate) fn note(cell: &CellComparison) -> Option<String> {
 /// From what another hour is known, in a word: `sessions`, `pair`, `host`, `prior` or `unknown`, that of the
 /// cell that knows least; absent where nothing is compared.
 pub(crate) fn known_from(comparison: &Comparison) -> Option<&'static str> {
-    let measured = comparison.cells.iter().any(|cell| cell.blocks > 0);
+    let mut cells = comparison.cells.iter().filter(|cell| cell.blocks > 0);
+    let measured = cells.clone().next().is_some();
+    let of = |cell: &CellComparison| cell.metric(Metric::Throughput)?.hours.as_ref().map(|_| ());
+    if cells.any(|cell| of(cell).is_none()) {
+        return Some("unknown");
+    }
     let known = known(comparison);
     let least = LEAST_FIRST.into_iter().find(|word| {
         let mut hours = known.iter();
@@ -60,8 +65,8 @@ pub(crate) fn known_from(comparison: &Comparison) -> Option<&'static str> {
     measured.then_some(least.unwrap_or("unknown"))
 }
 
-/// Whether an assumption takes part in what another hour would say of any cell; absent where nothing is known
-/// of it.
+/// Whether an assumption takes part in what another hour would say of the throughput of any cell; absent
+/// where nothing is known of it.
 pub(crate) fn is_assumed(comparison: &Comparison) -> Option<bool> {
     let known = known(comparison);
     (!known.is_empty()).then(|| known.iter().any(|hours| hours.assumed))

@@ -15,7 +15,7 @@ use crate::{Interval, TooFew};
 use statrs::function::gamma::digamma;
 
 /// Degrees of freedom that a scatter has at most: cells are not alike enough for more.
-pub const MOST_DF: f64 = 60.0;
+const MOST_DF: f64 = 60.0;
 
 /// Halvings of a range of many powers of ten that leave no digit open.
 const BISECTIONS: usize = 60;
@@ -183,15 +183,6 @@ impl Scatter {
         })
     }
 
-    /// The same, worth at most so many degrees of freedom: what has one cause counts once.
-    #[must_use]
-    pub fn at_most(&self, df: usize) -> Self {
-        Self {
-            df: self.df.min(real(df)),
-            ..*self
-        }
-    }
-
     /// The standard deviation between groups, without what is inside of them; 0 where they explain all.
     pub fn between(&self) -> f64 {
         (self.variance - self.within).max(0.0).sqrt()
@@ -213,7 +204,7 @@ impl Scatter {
     /// This scatter drawn towards a prior, which counts as its degrees of freedom. What is within stays its
     /// own: the prior's groups may have been more precise or less.
     ///
-    /// Shape:  at most [`MOST_DF`] degrees of freedom: no pool of groups is worth more.
+    /// Shape:  at most 60 degrees of freedom: no pool of groups is worth more.
     /// Source: the posterior of a variance with a scaled inverse chi-square prior, (ν₀V₀ + dV) / (ν₀ + d)
     ///         (Smyth 2004, section 3), with V₀ = what the prior has between + what this one has within.
     #[must_use]

@@ -133,7 +133,6 @@ fn what_scatters_is_pooled_over_sets_each_with_a_truth_of_its_own() {
 
 /// A lab of eight cells: the sd between hours of a cell is 0.5 % in the median (log-sd 0.5), the error of a
 /// run 0.3 % (log-sd 0.4), of twelve blocks. Known is nothing, or four pairs that were each measured twice.
-/// Source: `occasions` of trend_sim.py; the figures of its table are those of `expected`.
 #[test]
 fn one_run_and_three_tell_of_the_long_run_and_of_another_hour_by_prior_and_by_history() {
     const LABS: u64 = 400;
@@ -164,14 +163,15 @@ fn one_run_and_three_tell_of_the_long_run_and_of_another_hour_by_prior_and_by_hi
             Scatter::pooled(&sets.collect::<Vec<Vec<&[f64]>>>())
         };
         let known: Vec<Scatter> = history.iter().map(|cell| of(cell).unwrap()).collect();
-        for (cell, own) in std::iter::zip(&cells, &known) {
+        for (at, (cell, own)) in std::iter::zip(&cells, &known).enumerate() {
+            let others = [&known[..at], &known[at + 1..]].concat();
             for (number, rows) in [(1, [0, 1]), (3, [2, 3])] {
                 let runs: Vec<Vec<f64>> = (0..number).map(|_| one(&mut random, *cell)).collect();
                 let groups: Vec<&[f64]> = runs.iter().map(Vec::as_slice).collect();
                 let assumed = Scatter::assumed(0.5, 4.0, &groups).unwrap();
                 let again = Scatter::pooled(std::slice::from_ref(&groups));
                 let prior = again.map_or(assumed, |again| again.towards(&assumed));
-                let host = own.towards(&Scatter::prior(&known).unwrap());
+                let host = own.towards(&Scatter::prior(&others).unwrap());
                 let host = again.map_or(host, |again| again.towards(&host));
                 let says = mean(&one(&mut random, *cell)).unwrap();
                 for (row, scatter) in std::iter::zip(rows, [prior, host]) {
@@ -191,7 +191,7 @@ fn one_run_and_three_tell_of_the_long_run_and_of_another_hour_by_prior_and_by_hi
         "three runs, prior",
         "three runs, host",
     ];
-    // Half-width and coverage of the long run, as trend_sim.py has them.
+    // Half-width and coverage of the long run, as another program found them.
     let expected = [(1.60, 0.96), (1.30, 0.94), (0.82, 0.96), (0.75, 0.94)];
     for (row, name) in names.iter().enumerate() {
         let [long, next] = found[row].map(|held| {
@@ -278,8 +278,8 @@ fn another_hour_holds_for_cells_of_unlike_precision() {
             let pair = [one(&mut random, error), one(&mut random, error)];
             Scatter::pooled(&[pair.iter().map(Vec::as_slice).collect()]).unwrap()
         });
-        let prior = Scatter::prior(&known).unwrap();
         for (at, (error, own)) in std::iter::zip(errors, &known).enumerate() {
+            let prior = Scatter::prior(&[&known[..at], &known[at + 1..]].concat()).unwrap();
             let run = one(&mut random, error);
             let next = own.towards(&prior).next_like(&run, &[&run]).unwrap();
             let says = mean(&one(&mut random, error)).unwrap();
