@@ -8,7 +8,7 @@ use deltabench_model::slice::VoidReason;
 use deltabench_model::work::insert::{InsertRole, InsertStep, LARGE_BATCH, Pacing};
 use deltabench_testkit::Cluster;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn bench_on(cluster: &Cluster, clients: u32) -> Bench {
     Bench::new(cluster.endpoint(), cluster.login(), setup(clients))
@@ -289,8 +289,12 @@ fn long_transactions_are_held_and_committed_beside_the_rest() {
         bench.setup.long_transaction_seconds = Some(1);
         bench.setup.query_seconds = 3;
         bench.step(InsertStep::LoadRows);
+        let began = Instant::now();
         let outcome = bench.step(InsertStep::Range(100));
         assert_eq!(outcome.void, None);
-        assert!((1..=2).contains(&outcome.long_transactions));
+        // Each takes a second; a busy machine makes the step longer, and there may be more.
+        let most = began.elapsed().as_secs();
+        let found = outcome.long_transactions;
+        assert!((1..=most).contains(&found), "{found} in {most} s");
     }
 }
