@@ -1,7 +1,9 @@
 //! What measuring commands have in common, from what was typed to a request for a plan.
 
 use crate::arguments::conditions::{Checksums, Conditions, TransportWord};
-use crate::arguments::shape::{Ending, HoursWord, InconclusiveWord, PlacementWord, Shape};
+use crate::arguments::shape::{
+    Ending, HoursWord, InconclusiveWord, JobsWord, PlacementWord, Shape,
+};
 use crate::clock::seed_from_clock;
 use crate::defaults;
 use crate::limits::limits;
@@ -14,7 +16,8 @@ use deltabench_model::plan::{
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_u64;
 use deltabench_model::work::Work;
-use deltabench_run::planning::{Request, Selection};
+use deltabench_observe::own_affinity;
+use deltabench_run::planning::{Jobs, Request, Selection};
 use std::path::Path;
 
 /// What the options that all measuring commands have in common stand for: a request without workloads, one
@@ -33,6 +36,7 @@ pub fn without_workloads(
     Ok(Request {
         pins: shape.pin.as_deref().map(pins).transpose()?,
         placement: placement(shape.placement),
+        jobs: jobs(shape.jobs),
         delta: shape.delta.as_deref().map(percent).transpose()?,
         stopping: stopping(&shape.ending, timing.blocks)?,
         gate: in_hours(gate(&shape.ending)?, shape.sessions.gate_hours),
@@ -115,6 +119,7 @@ pub fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
         rate: None,
         transport: Transport::Socket,
         pins: None,
+        jobs: Jobs::Count(1),
         clients: vec![1],
         data: DataSize { tables: 1, rows },
         timing: Timing {
@@ -239,6 +244,15 @@ fn placement(asked: Option<PlacementWord>) -> (Placement, Placement) {
         Some(PlacementWord::SameCore) => (Placement::SameCore, Placement::SameCore),
         Some(PlacementWord::Split) => (Placement::Split, Placement::Split),
         Some(PlacementWord::Free) => (Placement::Free, Placement::Free),
+    }
+}
+
+fn jobs(asked: Option<JobsWord>) -> Jobs {
+    match asked {
+        Some(JobsWord::Count(count)) => Jobs::Count(count),
+        Some(JobsWord::Auto) | None => Jobs::Auto {
+            cores: own_affinity().map_or(1, |cores| u32::try_from(cores.len()).unwrap_or(1)),
+        },
     }
 }
 

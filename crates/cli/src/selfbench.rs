@@ -4,7 +4,7 @@
 mod verdict;
 
 use crate::arguments::selfcheck::{
-    Selfbench, SelfbenchClient, SelfbenchCollecting, SelfbenchCommand,
+    Selfbench, SelfbenchClient, SelfbenchCollecting, SelfbenchCommand, SelfbenchThreads,
 };
 use crate::config::Config;
 use crate::console::{is_stdout, print_stdout, say, write_json};
@@ -17,12 +17,13 @@ use deltabench_model::installation::Installation;
 use deltabench_model::plan::Placement;
 use deltabench_model::problem::Problem;
 use deltabench_selfcheck::selfbench as selfcheck;
-use deltabench_selfcheck::selfbench::{SelfbenchJson, SelfbenchRequest};
+use deltabench_selfcheck::selfbench::{SelfbenchJson, SelfbenchRequest, ThreadsRequest};
 
 /// `deltabench selfbench`.
 pub fn selfbench(arguments: &Selfbench, config: &Config) -> Result<u8, Failure> {
     match &arguments.what {
         SelfbenchCommand::Client(client) => self::client(client, config),
+        SelfbenchCommand::Threads(threads) => self::threads(threads),
         SelfbenchCommand::Verdict(verdict) => verdict::verdict(verdict, config),
         SelfbenchCommand::Collecting(collecting) => self::collecting(collecting, config),
     }
@@ -53,6 +54,43 @@ fn collecting(arguments: &SelfbenchCollecting, config: &Config) -> Result<u8, Fa
     Ok(0)
 }
 
+fn threads(arguments: &SelfbenchThreads) -> Result<u8, Failure> {
+    let request = ThreadsRequest {
+        jobs: arguments.jobs.clone(),
+        rounds: arguments.rounds,
+        seconds: arguments.seconds,
+    };
+    let name = format!("deltabench-selfbench-{}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    let made = std::fs::create_dir(&directory);
+    made.map_err(|error| Failure::Failed(Problem::new("no directory").detail(error.to_string())))?;
+    let rows = selfcheck::threads(&request, &directory);
+    // Only sockets were in it.
+    let _ = std::fs::remove_dir_all(&directory);
+    let mut lines = vec![
+        format!(
+            "{} paired rounds against a server that answers at once; each thread has a core and 8 clients",
+            request.rounds
+        ),
+        format!(
+            "{:>7} {:>12} {:>28} {:>28}",
+            "threads", "ops/s", "throughput / one thread", "client CPU/op / one thread"
+        ),
+    ];
+    for row in rows.map_err(Failure::Failed)? {
+        let (throughput, cpu) = (row.throughput(), row.client_cpu());
+        lines.push(format!(
+            "{:>7} {:>12.0} {:>28} {:>28}",
+            row.jobs,
+            row.rate(),
+            with_interval(throughput.estimate, throughput.ci95),
+            with_interval(cpu.estimate, cpu.ci95),
+        ));
+    }
+    print_stdout(&lines.join("\n"))?;
+    Ok(0)
+}
+
 /// The server to run against.
 fn target(name: &str, config: &Config) -> Result<Installation, Failure> {
     let spec = name.parse().map_err(Failure::Refused)?;
@@ -74,6 +112,7 @@ fn client(arguments: &SelfbenchClient, config: &Config) -> Result<u8, Failure> {
     let request = SelfbenchRequest {
         installation: target(&arguments.target, config)?,
         clients: arguments.clients.clone(),
+        jobs: arguments.jobs.clone(),
         rounds: arguments.rounds,
         seconds: arguments.seconds,
         seed: 1,
@@ -95,9 +134,10 @@ fn text(table: &SelfbenchJson) -> String {
             table.target, table.rounds
         ),
         format!(
-            "{:<9} {:>7} {:<10} {:<9} {:>17} {:>22} {:>22}",
+            "{:<9} {:>7} {:>7} {:<10} {:<10} {:>17} {:>22} {:>22}",
             "workload",
             "clients",
+            "threads",
             "placement",
             "peer",
             "client CPU us/op",
@@ -112,9 +152,10 @@ fn text(table: &SelfbenchJson) -> String {
             "split"
         };
         lines.push(format!(
-            "{:<9} {:>7} {:<10} {:<9} {:>8.2} / {:>6.2} {:>22} {:>22}",
+            "{:<9} {:>7} {:>7} {:<10} {:<10} {:>8.2} / {:>6.2} {:>22} {:>22}",
             row.workload,
             row.clients,
+            row.jobs,
             placement,
             row.peer,
             row.client_cpu_us_per_op,

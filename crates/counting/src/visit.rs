@@ -148,6 +148,7 @@ impl Visit<'_> {
             servers: &[(endpoint, login)],
             executable,
             clients: 1,
+            jobs: 1,
             op_timeout: self.limit(),
             rate: None,
         })

@@ -105,13 +105,15 @@ pub fn sysbench_version() -> Result<String, Problem> {
 pub struct OwnRun<'a> {
     pub executable: &'a Executable,
     pub clients: u32,
+    /// Threads of the client.
+    pub jobs: u32,
     pub operations: u64,
     pub seed: u64,
     /// Cores it may use; none means all.
     pub affinity: &'a [usize],
 }
 
-/// Runs our own client over new connections; its CPU is that of the thread that sends and receives, without
+/// Runs our own client over new connections; its CPU is that of the threads that send and receive, without
 /// connecting and preparing.
 ///
 /// Errors: no connection, an operation that fails, no answer within a minute.
@@ -126,6 +128,7 @@ pub fn run_own_client(
             servers: &servers,
             executable: run.executable,
             clients: run.clients,
+            jobs: run.jobs,
             op_timeout: OP_TIMEOUT,
             rate: None,
         };

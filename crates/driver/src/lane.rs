@@ -1,9 +1,13 @@
-//! One thread with connections to several servers.
+//! Connections to several servers, and the threads that keep them busy.
 //!
-//! With one client per server a slice is a chain of send, poll and receive; with more it is one epoll set,
-//! one operation under way on each connection, and the set drained at the end. Either way an operation
-//! costs one send, at least one wait and one receive, one reading of the clock and one histogram entry. A
-//! second thread wakes a few times per time limit to see whether the server still answers.
+//! With one client per server a slice is a chain of send, poll and receive; with more it is one epoll set for
+//! each thread, one operation under way on each connection, and the set drained at the end. Either way an
+//! operation costs one send, at least one wait and one receive, one reading of the clock and one histogram
+//! entry. Another thread wakes a few times per time limit to see whether the server still answers.
+//!
+//! Threads have connections of their own and share one number: that of the next operation. Whichever is
+//! free takes it, so all are done at the same time, and the operations are the same for any number of
+//! threads.
 //!
 //! With a rate, operations are scheduled at a constant distance and their latency counts from the schedule,
 //! also when no connection was free: a server that stands still for a second shows that second in every
@@ -15,23 +19,30 @@
 //! distance, not at random ones; and an error that is not tried again, be it of the server or of the
 //! script, fails the operation, and the client goes on, where pgbench gives the client up.
 
+mod claims;
+mod crew;
 mod many;
 mod single;
 mod turns;
 
+use self::claims::Claims;
+use self::crew::{Member, Part};
+use self::single::Alone;
 use self::turns::Turns;
 use crate::connection::Connection;
 use crate::error::{ServerError, WireError};
 use crate::scan::Loss;
 use crate::slice::{SliceOutcome, SliceRequest, Tally};
-use crate::sys::{self, Poller};
-use crate::watchdog::{Sockets, Watchdog};
+use crate::sys::Poller;
+use crate::watchdog::{Pulse, Sockets, Watchdog};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::slice::VoidReason;
+use deltabench_model::units::index;
 use deltabench_workload::executable::{Draws, Executable};
 use deltabench_workload::pgbench::Program;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
+use std::iter::once;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +61,8 @@ pub struct LaneSpec<'a> {
     pub executable: &'a Executable,
     /// Connections to each server, at least 1.
     pub clients: u32,
+    /// Threads that the connections are spread over, at least 1; no more than there are clients.
+    pub jobs: u32,
     /// How long one operation may take before the server counts as stalled; also the limit of each step of
     /// connecting.
     pub op_timeout: Duration,
@@ -58,14 +71,16 @@ pub struct LaneSpec<'a> {
     pub rate: Option<f64>,
 }
 
-/// One thread's connections to all servers of a comparison, open across slices.
+/// The connections to all servers of a comparison, open across slices.
 pub struct Lane {
     executable: Executable,
     clients: u32,
+    jobs: u32,
     op_timeout: Duration,
     rate: Option<f64>,
     links: Vec<Link>,
-    histogram: Histogram<u64>,
+    /// One for each thread; after a slice, the first has the latencies of all.
+    histograms: Vec<Histogram<u64>>,
     serializer: V2Serializer,
     watchdog: Watchdog,
     turns: Turns,
@@ -80,9 +95,9 @@ pub type BeforeSend = Box<dyn FnMut(u32) + Send>;
 struct Link {
     endpoint: Endpoint,
     login: Login,
-    connections: Vec<Connection>,
+    /// One for each thread.
+    parts: Vec<Part>,
     pids: Vec<u32>,
-    poller: Option<Poller>,
     /// Sockets of the connections, for the watchdog.
     sockets: Sockets,
 }
@@ -107,25 +122,30 @@ impl Lane {
                 what: "any number of tries without a latency limit".to_owned(),
             });
         }
-        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
+        let clients = spec.clients.max(1);
+        let jobs = spec.jobs.clamp(1, clients);
+        let histogram = || Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
+        let histograms = (0..jobs)
+            .map(|_| histogram())
+            .collect::<Result<Vec<_>, _>>()
             .map_err(|error| WireError::protocol(format!("histogram: {error}")))?;
         let links = spec.servers.iter().map(|(endpoint, login)| Link {
             endpoint: endpoint.clone(),
             login: login.clone(),
-            connections: Vec::new(),
+            parts: Vec::new(),
             pids: Vec::new(),
-            poller: None,
             sockets: Sockets::from([]),
         });
         let mut lane = Self {
             executable: spec.executable.clone(),
-            clients: spec.clients.max(1),
+            clients,
+            jobs,
             op_timeout: spec.op_timeout,
             rate: spec.rate,
             links: links.collect(),
-            histogram,
+            watchdog: Watchdog::start(spec.op_timeout, histograms.len()),
+            histograms,
             serializer: V2Serializer::new(),
-            watchdog: Watchdog::start(spec.op_timeout),
             turns: Turns::default(),
             before_send: None,
         };
@@ -139,7 +159,7 @@ impl Lane {
     ///
     /// Errors: [`WireError::At`]; the server is not usable then.
     pub fn reconnect(&mut self, server: usize) -> Result<(), WireError> {
-        let (clients, limit) = (self.clients, self.op_timeout);
+        let (clients, jobs, limit) = (self.clients, self.jobs, self.op_timeout);
         let polled = clients > 1 || self.rate.is_some();
         let Some(link) = self.links.get_mut(server) else {
             return Err(WireError::protocol(format!(
@@ -147,7 +167,7 @@ impl Lane {
             )));
         };
         link.close();
-        link.open(&self.executable, clients, limit)
+        link.open(&self.executable, (clients, jobs), limit)
             .and_then(|()| if polled { link.watch() } else { Ok(()) })
             .map_err(|error| {
                 link.close();
@@ -176,7 +196,7 @@ impl Lane {
     /// Errors: the connection is lost, the server's own error.
     pub fn ask(&mut self, server: usize, sql: &str) -> Result<(), WireError> {
         let link = self.links.get_mut(server);
-        let Some(connection) = link.and_then(|link| link.connections.first_mut()) else {
+        let Some(connection) = link.and_then(|link| link.connections_mut().next()) else {
             return Err(WireError::protocol(format!(
                 "server {server} is not connected"
             )));
@@ -191,7 +211,7 @@ impl Lane {
     pub fn is_usable(&self, server: usize) -> bool {
         self.links
             .get(server)
-            .is_some_and(|link| !link.connections.is_empty())
+            .is_some_and(|link| !link.parts.is_empty())
     }
 
     /// Does exactly `request.operations` operations on one server.
@@ -200,55 +220,55 @@ impl Lane {
     /// can be used again after [`reconnect`](Self::reconnect). A server without connections gives a void
     /// slice at once.
     pub fn run_slice(&mut self, server: usize, request: SliceRequest) -> SliceOutcome {
-        let Some(link) = self
-            .links
-            .get_mut(server)
-            .filter(|link| !link.connections.is_empty())
-        else {
-            self.histogram.reset();
-            return SliceOutcome::not_started(
-                self.serialized(),
-                self.executable.program.as_ref(),
-                format!("server {server} is not connected"),
-            );
-        };
-        let last = request.first_operation.saturating_add(request.operations);
-        if let Some(most) = self.executable.operations_max.filter(|most| last > *most) {
-            let name = &self.executable.name;
-            let detail = format!("{name} ends after {most} operations: a sequence is used up");
-            self.histogram.reset();
-            let mut outcome = SliceOutcome::not_started(self.serialized(), None, detail);
-            outcome.void = Some(VoidReason::NothingDone);
-            return outcome;
+        if let Some(refused) = self.refused(server, request) {
+            return refused;
         }
-        let mut draws = Draws::new(request.seed, request.first_operation);
-        let cpu_before_ns = sys::thread_cpu_ns();
+        let Some(link) = self.links.get_mut(server) else {
+            return self.not_started(format!("the lane has no server {server}"));
+        };
         let program = self.executable.program.as_ref();
-        let mut tally = Tally::new(&mut self.histogram, program);
-        let work = Work {
+        let claims = Claims::new(request.operations);
+        let work = |pulse| Work {
             executable: &self.executable,
-            draws: &mut draws,
-            operations: request.operations,
+            claims: &claims,
+            draws: Draws::new(request.seed, request.first_operation),
             rate: self.rate,
             limit: self.op_timeout,
-            watchdog: &self.watchdog,
-            turns: &mut self.turns,
-            before_send: self.before_send.as_mut(),
+            pulse,
         };
-        work.turns.begin();
+        self.turns.begin();
         self.watchdog.arm(&link.sockets);
-        let end = match (&mut link.poller, link.connections.as_mut_slice()) {
-            (Some(poller), connections) => many::run(connections, poller, work, &mut tally),
-            (None, [connection, ..]) => single::run(connection, work, &mut tally),
-            (None, []) => Ok(()),
+        let mut members = link
+            .parts
+            .iter_mut()
+            .zip(&mut self.histograms)
+            .zip(self.watchdog.pulses())
+            .map(|((part, histogram), pulse)| Member {
+                part,
+                work: work(pulse),
+                tally: Tally::new(histogram, program),
+            });
+        let share = match (members.next(), members.next()) {
+            (Some(member), None) => member.work_alone(Alone {
+                turns: &mut self.turns,
+                before_send: self.before_send.as_mut(),
+            }),
+            (Some(first), Some(second)) => {
+                crew::work_together(first, once(second).chain(members).collect())
+            }
+            (None, _) => return self.not_started(format!("server {server} is not connected")),
         };
         self.turns.end();
         let cut_off = self.watchdog.disarm();
-        let end = if cut_off { Err(Loss::Stalled) } else { end };
+        let end = if cut_off {
+            Err(Loss::Stalled)
+        } else {
+            share.end
+        };
         let lost = end.is_err();
-        let mut outcome = tally.outcome(end);
-        outcome.client_cpu_ns = sys::thread_cpu_ns().saturating_sub(cpu_before_ns);
-        outcome.rows = link.connections.iter_mut().map(Connection::take_rows).sum();
+        let mut outcome = share.tally.outcome(end);
+        outcome.client_cpu_ns = share.cpu_ns;
+        outcome.rows = link.connections_mut().map(Connection::take_rows).sum();
         if lost {
             if outcome.void == Some(VoidReason::Stalled) {
                 link.cancel();
@@ -259,16 +279,32 @@ impl Lane {
         outcome
     }
 
-    /// Latencies of the last slice.
-    pub fn histogram(&self) -> &Histogram<u64> {
-        &self.histogram
+    /// Why a slice cannot be done, as a void one.
+    fn refused(&mut self, server: usize, request: SliceRequest) -> Option<SliceOutcome> {
+        if !self.is_usable(server) {
+            return Some(self.not_started(format!("server {server} is not connected")));
+        }
+        let last = request.first_operation.saturating_add(request.operations);
+        let most = self.executable.operations_max.filter(|most| last > *most)?;
+        let name = &self.executable.name;
+        let detail = format!("{name} ends after {most} operations: a sequence is used up");
+        let mut outcome = self.not_started(detail);
+        outcome.void = Some(VoidReason::NothingDone);
+        Some(outcome)
+    }
+
+    fn not_started(&mut self, detail: String) -> SliceOutcome {
+        self.histograms.iter_mut().for_each(Histogram::reset);
+        let histogram = self.serialized();
+        SliceOutcome::not_started(histogram, self.executable.program.as_ref(), detail)
     }
 
     fn serialized(&mut self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(4096);
-        let written = self.serializer.serialize(&self.histogram, &mut bytes);
+        let all = self.histograms.first();
+        let written = all.map(|all| self.serializer.serialize(all, &mut bytes));
         assert!(
-            written.is_ok(),
+            matches!(written, Some(Ok(_))),
             "a histogram of fixed bounds always fits its format"
         );
         bytes
@@ -286,67 +322,86 @@ impl std::fmt::Debug for Lane {
 
 impl Link {
     fn close(&mut self) {
-        self.poller = None;
         self.sockets = Sockets::from([]);
         self.pids.clear();
-        self.connections.clear();
+        self.parts.clear();
     }
 
+    fn connections(&self) -> impl Iterator<Item = &Connection> {
+        self.parts.iter().flat_map(|part| &part.connections)
+    }
+
+    fn connections_mut(&mut self) -> impl Iterator<Item = &mut Connection> {
+        self.parts.iter_mut().flat_map(|part| &mut part.connections)
+    }
+
+    /// Opens so many connections for so many threads.
     fn open(
         &mut self,
         executable: &Executable,
-        clients: u32,
+        (clients, jobs): (u32, u32),
         limit: Duration,
     ) -> Result<(), WireError> {
+        self.parts = (0..jobs).map(|_| Part::default()).collect();
         for client in 0..clients {
             let (endpoint, login) = (&self.endpoint, &self.login);
             let connection = Connection::open(endpoint, login, executable, client, limit)?;
             self.pids.push(connection.key().pid);
-            self.connections.push(connection);
+            // In turns, so that threads differ by one connection at most.
+            if let Some(part) = self.parts.get_mut(index(u64::from(client % jobs))) {
+                part.connections.push(connection);
+            }
         }
         self.sockets = self
-            .connections
-            .iter()
+            .connections()
             .map(|connection| Arc::clone(connection.socket()))
             .collect();
         Ok(())
     }
 
-    /// Makes the set that tells which connections have answers.
+    /// Makes the sets that tell which connections have answers.
     fn watch(&mut self) -> Result<(), WireError> {
         let failed = |error| WireError::transfer("watching the connections", error, None);
-        let mut poller = Poller::new(self.connections.len()).map_err(failed)?;
-        for (token, connection) in (0..).zip(&self.connections) {
-            poller
-                .add(connection.socket().as_fd(), token)
-                .map_err(failed)?;
+        for part in &mut self.parts {
+            let mut poller = Poller::new(part.connections.len()).map_err(failed)?;
+            for (token, connection) in (0..).zip(&part.connections) {
+                poller
+                    .add(connection.socket().as_fd(), token)
+                    .map_err(failed)?;
+            }
+            part.poller = Some(poller);
         }
-        self.poller = Some(poller);
         Ok(())
     }
 
     /// Asks the server to give up what these connections have sent, so that it does not work on for nobody.
     fn cancel(&self) {
-        for connection in &self.connections {
+        for connection in self.connections() {
             // A server that does not even take this has other troubles, and the slice is void already.
             let _ = connection.key().cancel(&self.endpoint);
         }
     }
 }
 
-/// What a loop has to do.
+/// What the loop of one thread has to do.
 struct Work<'a> {
     executable: &'a Executable,
-    draws: &'a mut Draws,
-    operations: u64,
+    /// Whose turn it is: shared by all threads of the lane.
+    claims: &'a Claims,
+    draws: Draws,
     rate: Option<f64>,
     limit: Duration,
-    watchdog: &'a Watchdog,
-    turns: &'a mut Turns,
-    before_send: Option<&'a mut BeforeSend>,
+    pulse: &'a Pulse,
 }
 
 impl Work<'_> {
+    /// Draws the operation of this number in the slice.
+    #[inline]
+    fn draw(&mut self, connection: &mut Connection, number: u64) {
+        self.draws.go_to(number);
+        connection.draw(self.executable, &mut self.draws);
+    }
+
     /// Whether an operation that failed so is to be tried again, which was tried so often and is so old.
     #[cold]
     fn tries_again(&self, error: &ServerError, tries: u32, age_ns: u64) -> bool {

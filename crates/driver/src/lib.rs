@@ -1,9 +1,9 @@
 //! When to send it and how long it took: the wire, slices, histograms.
 //!
-//! A [`Lane`] is one thread with connections to several servers. [`Lane::run_slice`] does a fixed number of
-//! operations on one of them and returns what they cost; the connections to the others stay open and idle
-//! meanwhile, so that a caller can alternate between servers every few milliseconds. A [`Client`] is the
-//! slow, convenient way over the same wire, for set-up work. The steps of the Insert Benchmark, whose
+//! A [`Lane`] has connections to several servers, and one thread or more. [`Lane::run_slice`] does a fixed
+//! number of operations on one of them and returns what they cost; the connections to the others stay open
+//! and idle meanwhile, so that a caller can alternate between servers every few milliseconds. A [`Client`] is
+//! the slow, convenient way over the same wire, for set-up work. The steps of the Insert Benchmark, whose
 //! clients have several connections and wait for each other, have a loop of their own in [`insert`]. A
 //! statement of a user's with its values is executed by [`tuples`].
 //!

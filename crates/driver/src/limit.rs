@@ -3,7 +3,7 @@
 use deltabench_model::units::to_f64;
 use std::fmt;
 
-/// Share of its own core at which a client counts as busy all the time. What is missing to 100 % is what a
+/// Share of its own cores at which a client counts as busy all the time. What is missing to 100 % is what a
 /// client idles while the server's answers are on their way even when it is the bottleneck.
 const BUSY_SHARE: f64 = 0.9;
 /// Lag behind the schedule that is never held against a client, nanoseconds: one late timer.
@@ -16,11 +16,11 @@ const LAG_SHARE: f64 = 0.1;
 pub struct ClientLoad {
     /// Their time, nanoseconds.
     pub duration_ns: u64,
-    /// CPU of the client's thread in it, nanoseconds.
+    /// CPU of the client's threads in it, nanoseconds.
     pub client_cpu_ns: u64,
-    /// Whether the client had a core that no server ran on. Client and server that take turns on one core are
-    /// both busy by design.
-    pub own_core: bool,
+    /// Cores that no server ran on, as far as the client has threads for them. 0: client and server take
+    /// turns on one core, where both are busy by design.
+    pub own_cores: u32,
     /// Open loop only: the client's own lag, nanoseconds; for several slices, a typical one or the largest,
     /// as the caller likes.
     pub schedule_lag_ns: Option<u64>,
@@ -30,10 +30,11 @@ pub struct ClientLoad {
 /// Why throughput or latency are those of the client.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ClientLimit {
-    /// Its core had no time left.
+    /// Its cores had no time left.
     Busy {
-        /// Share of the core's time that it used.
+        /// Share of their time that it used.
         share: f64,
+        cores: u32,
     },
     /// It sent late although a connection was free.
     Late {
@@ -44,7 +45,7 @@ pub enum ClientLimit {
     },
 }
 
-/// Whether the client was the limit: on a core of its own, busy for more than 90 % of the time; or, with a
+/// Whether the client was the limit: on cores of its own, busy for more than 90 % of the time; or, with a
 /// schedule, later than both 1 ms and 10 % of the median latency.
 ///
 /// A server that is told to be slower than it is by a client without time to spare looks like every other
@@ -57,18 +58,23 @@ pub fn client_limited(load: &ClientLoad) -> Option<ClientLimit> {
             return Some(ClientLimit::Late { lag_ns, allowed_ns });
         }
     }
-    let share = to_f64(load.client_cpu_ns) / to_f64(load.duration_ns.max(1));
-    (load.own_core && share > BUSY_SHARE).then_some(ClientLimit::Busy { share })
+    let cores = load.own_cores;
+    let each = to_f64(load.client_cpu_ns) / f64::from(cores.max(1));
+    let share = each / to_f64(load.duration_ns.max(1));
+    (cores > 0 && share > BUSY_SHARE).then_some(ClientLimit::Busy { share, cores })
 }
 
 impl fmt::Display for ClientLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Busy { share } => write!(
-                f,
-                "the client was the limit: it used {:.0} % of its core",
-                share * 1e2
-            ),
+            Self::Busy { share, cores } => {
+                let share = share * 1e2;
+                write!(f, "the client was the limit: it used {share:.0} % of its ")?;
+                match cores {
+                    1 => f.write_str("core"),
+                    _ => write!(f, "{cores} cores"),
+                }
+            }
             Self::Late { lag_ns, allowed_ns } => write!(
                 f,
                 "the client was the limit: it sent up to {:.1} ms after schedule (allowed: {:.1} ms)",
@@ -86,7 +92,7 @@ mod tests {
     const IDLE: ClientLoad = ClientLoad {
         duration_ns: 1_000_000_000,
         client_cpu_ns: 300_000_000,
-        own_core: true,
+        own_cores: 1,
         schedule_lag_ns: None,
         median_latency_ns: 200_000,
     };
@@ -101,10 +107,21 @@ mod tests {
         let found = client_limited(&busy).unwrap();
         assert!(found.to_string().contains("95 %"), "{found}");
         let shared = ClientLoad {
-            own_core: false,
+            own_cores: 0,
             ..busy
         };
         assert_eq!(client_limited(&shared), None);
+        let threads = ClientLoad {
+            own_cores: 2,
+            ..busy
+        };
+        assert_eq!(client_limited(&threads), None, "half of each");
+        let busy_threads = ClientLoad {
+            client_cpu_ns: 1_900_000_000,
+            ..threads
+        };
+        let found = client_limited(&busy_threads).unwrap().to_string();
+        assert!(found.ends_with("it used 95 % of its 2 cores"), "{found}");
         let nothing = ClientLoad {
             duration_ns: 0,
             client_cpu_ns: 0,

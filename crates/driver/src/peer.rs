@@ -6,10 +6,12 @@
 
 mod bare;
 mod selfbench;
+mod stub;
 
 pub use selfbench::{
     PeerComparison, Rival, SelfbenchCell, SelfbenchRound, SelfbenchSpec, selfbench_client,
 };
+pub use stub::Stub;
 
 use crate::sys;
 use deltabench_model::endpoint::{Endpoint, Login};

@@ -36,7 +36,7 @@ pub struct SliceOutcome {
     pub failed: u64,
     /// Rows that came back, those of failed operations included.
     pub rows: u64,
-    /// CPU of this thread between first send and last answer, nanoseconds.
+    /// CPU of the lane's threads between first send and last answer, nanoseconds.
     pub client_cpu_ns: u64,
     /// Latency of each succeeded operation in nanoseconds, three significant digits, as an hdrhistogram (V2
     /// format).
@@ -105,10 +105,12 @@ impl Clock {
     }
 }
 
-/// Counts of a slice under way.
+/// Counts of a slice under way, or of one thread's share of it.
 #[derive(Debug)]
 pub struct Tally<'a> {
     pub clock: Clock,
+    /// When it was over.
+    ended_ns: u64,
     /// Operations begun.
     pub sent: u64,
     /// Operations that were due too late to be begun.
@@ -151,6 +153,7 @@ impl<'a> Tally<'a> {
         histogram.reset();
         Self {
             clock: Clock::start(),
+            ended_ns: 0,
             sent: 0,
             skipped: 0,
             schedule_lag_ns: None,
@@ -163,12 +166,6 @@ impl<'a> Tally<'a> {
                 .and_then(|program| program.latency_limit_ns)
                 .unwrap_or(u64::MAX),
         }
-    }
-
-    /// Operations that there is nothing more to begin of.
-    #[inline]
-    pub fn taken(&self) -> u64 {
-        self.sent + self.skipped
     }
 
     /// An operation was begun. `script` is that of a program; else it does not matter.
@@ -226,9 +223,35 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// The last answer is there.
+    pub fn end(&mut self) {
+        self.ended_ns = self.clock.now();
+    }
+
+    /// Adds the share of another thread, whose clock began with this one.
+    pub fn add(&mut self, other: Self) {
+        self.ended_ns = self.ended_ns.max(other.ended_ns);
+        self.sent += other.sent;
+        self.skipped += other.skipped;
+        self.schedule_lag_ns = self.schedule_lag_ns.max(other.schedule_lag_ns);
+        self.operations += other.operations;
+        self.failed += other.failed;
+        for theirs in other.errors {
+            match self.known_error(&theirs.sqlstate) {
+                Some(known) => known.count += theirs.count,
+                None => self.errors.push(theirs),
+            }
+        }
+        let added = self.histogram.add(&*other.histogram);
+        assert!(added.is_ok(), "histograms of equal bounds can be added");
+        for (count, theirs) in self.scripts.iter_mut().zip(&other.scripts) {
+            count.add(theirs);
+        }
+    }
+
     /// The outcome but for rows, CPU time and histogram, which the lane adds.
     pub fn outcome(mut self, end: Result<(), Loss>) -> SliceOutcome {
-        let duration_ns = self.clock.now();
+        let duration_ns = self.ended_ns;
         let nothing = self.operations == 0 && self.failed + self.skipped > 0;
         let mut void = nothing.then_some(VoidReason::NothingDone);
         let mut void_detail = nothing.then(|| match self.errors.first() {
@@ -263,12 +286,13 @@ impl<'a> Tally<'a> {
         }
     }
 
+    fn known_error(&mut self, sqlstate: &str) -> Option<&mut ErrorCount> {
+        let mut known = self.errors.iter_mut();
+        known.find(|known| known.sqlstate == sqlstate)
+    }
+
     fn count_error(&mut self, error: &ServerError) {
-        match self
-            .errors
-            .iter_mut()
-            .find(|known| known.sqlstate == error.sqlstate)
-        {
+        match self.known_error(&error.sqlstate) {
             Some(known) => known.count += 1,
             None => self.errors.push(ErrorCount {
                 sqlstate: error.sqlstate.clone(),
@@ -280,6 +304,21 @@ impl<'a> Tally<'a> {
 }
 
 impl ScriptCount {
+    fn add(&mut self, other: &Self) {
+        self.begun += other.begun;
+        let (mine, theirs) = (&mut self.tally, &other.tally);
+        mine.operations += theirs.operations;
+        mine.late += theirs.late;
+        mine.skipped += theirs.skipped;
+        mine.retries += theirs.retries;
+        mine.retried += theirs.retried;
+        mine.latency_sum_us += theirs.latency_sum_us;
+        mine.latency_square_sum_us2 += theirs.latency_square_sum_us2;
+        mine.serialization_failures += theirs.serialization_failures;
+        mine.deadlock_failures += theirs.deadlock_failures;
+        mine.other_failures += theirs.other_failures;
+    }
+
     /// What has no answer counts as failed.
     fn fail_the_rest(&mut self) {
         let tally = &mut self.tally;

@@ -338,28 +338,29 @@ pub fn pin_thread(cores: &[usize]) -> io::Result<()> {
 
 /// Whether the calling thread may use one core only, and process `pid` that one only, too.
 pub fn shares_only_core(pid: u32) -> bool {
-    let theirs = libc::pid_t::try_from(pid).ok().and_then(cores);
-    match (cores(0), theirs) {
-        (Some((1, own)), Some((1, theirs))) => own == theirs,
-        _ => false,
-    }
+    let theirs = libc::pid_t::try_from(pid).map(cores).unwrap_or_default();
+    theirs.len() == 1 && own_cores() == theirs
 }
 
-/// How many cores a thread may use, and which is the first; 0 is the calling thread.
-fn cores(pid: libc::pid_t) -> Option<(i32, usize)> {
+/// The cores that the calling thread may use; none if that cannot be read.
+pub fn own_cores() -> Vec<usize> {
+    cores(0)
+}
+
+/// The cores that a thread may use; 0 is the calling thread.
+fn cores(pid: libc::pid_t) -> Vec<usize> {
     // SAFETY: cpu_set_t is an array of numbers, for which all zero is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer and size describe a live, exclusively borrowed set.
     let status =
         unsafe { libc::sched_getaffinity(pid, size_of::<libc::cpu_set_t>(), &raw mut set) };
     if status != 0 {
-        return None;
+        return Vec::new();
     }
-    // SAFETY: the set is live; every index is inside it.
-    let first =
-        (0..size_of::<libc::cpu_set_t>() * 8).find(|at| unsafe { libc::CPU_ISSET(*at, &set) });
-    // SAFETY: the set is live.
-    Some((unsafe { libc::CPU_COUNT(&set) }, first?))
+    (0..size_of::<libc::cpu_set_t>() * 8)
+        // SAFETY: the set is live; every index is inside it.
+        .filter(|at| unsafe { libc::CPU_ISSET(*at, &set) })
+        .collect()
 }
 
 /// Makes the calling thread wait for its turn when it is woken (SCHED_BATCH), or not; returns whether that
@@ -602,9 +603,9 @@ mod tests {
     fn a_thread_with_one_core_shares_it_with_its_own_process_only_if_that_has_one_too() {
         assert!(!shares_only_core(0x7fff_fff0), "there is no such process");
         std::thread::spawn(|| {
-            let (_, first) = cores(0).unwrap();
+            let first = own_cores()[0];
             pin_thread(&[first]).unwrap();
-            assert_eq!(cores(0), Some((1, first)));
+            assert_eq!(own_cores(), [first]);
             let child = std::process::Command::new("sleep").arg("60").spawn();
             let mut child = child.unwrap();
             assert!(shares_only_core(child.id()), "a child inherits its cores");

@@ -1,9 +1,9 @@
 //! Notices a server that does not answer, at no cost to the measured thread.
 //!
 //! A time limit inside `poll` or `epoll_wait` costs a timer to arm and to cancel: 0.5 of 5 µs per operation
-//! where this was measured. Here the measured thread only counts its operations in memory; another thread
-//! looks a few times per time limit, and shuts the sockets down when the count has stood still. To the
-//! measured thread that is an end of file.
+//! where this was measured. Here a measured thread only counts its operations in memory; another thread
+//! looks a few times per time limit, and shuts the sockets down when the count of one has stood still. To the
+//! measured threads that is an end of file.
 
 use crate::sys;
 use std::os::fd::{AsFd, OwnedFd};
@@ -25,10 +25,32 @@ pub struct Watchdog {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Changes with every operation of one thread; on a cache line of its own (two, because processors fetch
+/// them in pairs).
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Pulse(AtomicU64);
+
+impl Pulse {
+    /// Something was achieved: `count` differs from the last one given.
+    #[inline]
+    pub fn beat(&self, count: u64) {
+        self.0.store(count, Ordering::Relaxed);
+    }
+
+    /// The thread is through with the slice.
+    pub fn rest(&self) {
+        self.0.store(RESTS, Ordering::Relaxed);
+    }
+}
+
+/// The count of a thread that is through.
+const RESTS: u64 = u64::MAX;
+
 #[derive(Debug)]
 struct Shared {
-    /// Changes with every operation of a slice.
-    beat: AtomicU64,
+    /// One of each thread that measures.
+    pulses: Box<[Pulse]>,
     /// Slices begun. Without it, slices of one operation, which all beat once, would look like a standstill.
     slices: AtomicU64,
     /// Whether the present slice was cut off.
@@ -45,10 +67,10 @@ struct State {
 }
 
 impl Watchdog {
-    /// Starts watching: nothing yet.
-    pub fn start(limit: Duration) -> Self {
+    /// Starts watching so many threads that measure: nothing yet.
+    pub fn start(limit: Duration, threads: usize) -> Self {
         let shared = Arc::new(Shared {
-            beat: AtomicU64::new(0),
+            pulses: (0..threads).map(|_| Pulse::default()).collect(),
             slices: AtomicU64::new(0),
             tripped: AtomicBool::new(false),
             state: Mutex::default(),
@@ -67,6 +89,7 @@ impl Watchdog {
         let mut state = self.shared.lock();
         state.watched = Some(Arc::clone(sockets));
         self.shared.tripped.store(false, Ordering::Relaxed);
+        self.pulses().iter().for_each(|pulse| pulse.beat(0));
         self.shared.slices.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -76,10 +99,9 @@ impl Watchdog {
         self.shared.tripped.load(Ordering::Relaxed)
     }
 
-    /// Something was achieved: `count` differs from the last one given.
-    #[inline]
-    pub fn beat(&self, count: u64) {
-        self.shared.beat.store(count, Ordering::Relaxed);
+    /// What the threads show their progress with, one each.
+    pub fn pulses(&self) -> &[Pulse] {
+        &self.shared.pulses
     }
 }
 
@@ -99,33 +121,36 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn progress(&self) -> (u64, u64) {
+    /// Slices begun, and what a thread achieved in this one.
+    fn progress(&self, pulse: &Pulse) -> (u64, u64) {
         (
             self.slices.load(Ordering::Relaxed),
-            self.beat.load(Ordering::Relaxed),
+            pulse.0.load(Ordering::Relaxed),
         )
     }
 
     fn watch(&self, limit: Duration) {
         let period = (limit / LOOKS).max(Duration::from_millis(1));
-        let mut last = (self.progress(), Instant::now());
+        let seen = |pulse| (self.progress(pulse), Instant::now());
+        let mut last: Vec<_> = self.pulses.iter().map(seen).collect();
         let mut state = self.lock();
         while !state.ending {
             let woken = self.ended.wait_timeout(state, period);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
-            let beat = self.progress();
             let now = Instant::now();
-            match &state.watched {
-                Some(_) if last.0 != beat => last = (beat, now),
-                Some(sockets) if now.duration_since(last.1) >= limit => {
-                    self.tripped.store(true, Ordering::Relaxed);
-                    sockets
-                        .iter()
-                        .for_each(|socket| sys::shut_down(socket.as_fd()));
-                    state.watched = None;
+            let mut stalled = false;
+            for (pulse, last) in self.pulses.iter().zip(&mut last) {
+                let progress = self.progress(pulse);
+                if state.watched.is_none() || last.0 != progress || progress.1 == RESTS {
+                    *last = (progress, now);
                 }
-                Some(_) => {}
-                None => last = (beat, now),
+                stalled |= now.duration_since(last.1) >= limit;
+            }
+            if let Some(sockets) = state.watched.take_if(|_| stalled) {
+                self.tripped.store(true, Ordering::Relaxed);
+                sockets
+                    .iter()
+                    .for_each(|socket| sys::shut_down(socket.as_fd()));
             }
         }
     }
@@ -145,7 +170,7 @@ mod tests {
     #[test]
     fn a_slice_without_progress_is_cut_off() {
         let (sockets, _far) = pair();
-        let watchdog = Watchdog::start(Duration::from_millis(20));
+        let watchdog = Watchdog::start(Duration::from_millis(20), 1);
         watchdog.arm(&sockets);
         sys::wait_for_input(sockets[0].as_fd()).unwrap();
         assert_eq!(
@@ -162,11 +187,11 @@ mod tests {
     fn slices_of_one_operation_each_are_progress() {
         let (sockets, _far) = pair();
         let limit = Duration::from_millis(100);
-        let watchdog = Watchdog::start(limit);
+        let watchdog = Watchdog::start(limit, 1);
         let started = Instant::now();
         while started.elapsed() < limit * 3 {
             watchdog.arm(&sockets);
-            watchdog.beat(1);
+            watchdog.pulses()[0].beat(1);
             let slice = Instant::now();
             while slice.elapsed() < limit / 10 {
                 std::thread::yield_now();
@@ -179,13 +204,13 @@ mod tests {
     fn progress_and_idleness_are_left_alone() {
         let (sockets, _far) = pair();
         let limit = Duration::from_millis(200);
-        let watchdog = Watchdog::start(limit);
+        let watchdog = Watchdog::start(limit, 1);
         watchdog.arm(&sockets);
         let started = Instant::now();
         let mut count = 0;
         while started.elapsed() < limit * 2 {
             count += 1;
-            watchdog.beat(count);
+            watchdog.pulses()[0].beat(count);
             std::thread::yield_now();
         }
         assert!(!watchdog.disarm());

@@ -52,7 +52,7 @@ pub(crate) const DATA: [&str; 2] = ["rows", "tables"];
 /// Of `[limits]`.
 pub(crate) const LIMITS: [&str; 4] = ["memory", "storage", "cache", "optional"];
 /// Of `[measurement]`.
-pub(crate) const MEASUREMENT: [&str; 16] = [
+pub(crate) const MEASUREMENT: [&str; 17] = [
     "repetitions",
     "blocks",
     "fixed",
@@ -65,6 +65,7 @@ pub(crate) const MEASUREMENT: [&str; 16] = [
     "transport",
     "checksums",
     "placement",
+    "jobs",
     "waits",
     "counters",
     "count",

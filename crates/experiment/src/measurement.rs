@@ -45,6 +45,8 @@ pub struct Measurement {
     pub checksums: Checksums,
     /// Where client and server run; absent: same core for one client, split for more.
     pub placement: Option<Placement>,
+    /// Threads of the client; absent: as many as the clients need.
+    pub jobs: Option<u32>,
     /// Samples of wait events per second; 0: none.
     pub waits: u32,
     /// Whether counters and the one-second series are collected.
@@ -70,6 +72,7 @@ impl Default for Measurement {
             transport: Transport::default(),
             checksums: Checksums::default(),
             placement: None,
+            jobs: None,
             waits: 0,
             counters: true,
             count: false,
@@ -119,6 +122,7 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
         transport: section.word("transport", &transports)?.unwrap_or_default(),
         checksums: section.word("checksums", &checksums)?.unwrap_or_default(),
         placement: section.word("placement", &placements)?,
+        jobs: section.number("jobs", 1..=1024)?,
         waits: section.number("waits", 0..=1000)?.unwrap_or(0),
         counters: section.flag("counters")?.unwrap_or(true),
         count: section.flag("count")?.unwrap_or(false),

@@ -120,6 +120,7 @@ pub(crate) fn request() -> Request {
         },
         timing: timing(8),
         placement: (Placement::SameCore, Placement::Split),
+        jobs: deltabench_run::planning::Jobs::Count(1),
         delta: Some(0.03),
         stopping: Stopping::Fixed,
         gate: Gate::default(),

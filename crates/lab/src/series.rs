@@ -52,6 +52,7 @@ fn series(plan: &Plan, cell: &Cell, text: Option<String>, measured: Option<u32>)
         "transport": plan.transport,
         "order": plan.order,
         "pins": plan.pins,
+        "jobs": (plan.threads(cell) > 1).then(|| plan.threads(cell)),
         "work": plan.work,
         "draws_executables": plan.draws_executables(),
     });

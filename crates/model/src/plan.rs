@@ -111,7 +111,7 @@ pub enum Placement {
     /// Client and server share one core, drawn at random for each visit. Best for one client
     /// (docs/sources/measuring-on-linux.md#cores).
     SameCore,
-    /// The client has one core, the servers all others.
+    /// The client has a core for each of its threads, the servers all others.
     Split,
     /// Nothing is pinned.
     Free,
@@ -517,6 +517,10 @@ pub struct Plan {
     /// How the client reaches the servers.
     #[serde(default)]
     pub transport: Transport,
+    /// Threads of the client; a cell with fewer clients has one for each. Not in plans of versions before
+    /// 24 November 2026, which had one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub jobs: u32,
     /// Cores given by hand; absent: drawn by placement.
     #[serde(default)]
     pub pins: Option<Pins>,
@@ -560,6 +564,16 @@ pub struct Plan {
     pub experiment: Option<ExperimentPart>,
     /// What is done: the kind of benchmark and its setup.
     pub work: Work,
+}
+
+fn one() -> u32 {
+    1
+}
+
+// serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(jobs: &u32) -> bool {
+    *jobs == 1
 }
 
 /// A stored plan as this version writes it.
@@ -619,6 +633,7 @@ impl Plan {
             gate: Gate::default(),
             order: CellOrder::default(),
             transport: Transport::default(),
+            jobs: 1,
             pins: None,
             workloads: Vec::new(),
             confirms: None,
@@ -722,6 +737,11 @@ impl Plan {
             Some(s) if s.role == Role::Placebo => "placebo".to_owned(),
             _ => "base".to_owned(),
         }
+    }
+
+    /// Threads of the client in a cell.
+    pub fn threads(&self, cell: &Cell) -> u32 {
+        self.jobs.clamp(1, cell.clients.max(1))
     }
 
     /// Placement of a cell.

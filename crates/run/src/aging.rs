@@ -140,6 +140,7 @@ fn write(
         servers: &[(endpoint.clone(), login(database_of(AGED)))],
         executable: &executable,
         clients: 1,
+        jobs: 1,
         op_timeout: OPERATION_TIMEOUT,
         rate: None,
     })

@@ -5,9 +5,10 @@ mod confirmation;
 mod samples;
 mod sensitivity;
 mod sessions;
+mod threads;
 
 use crate::request::most_clients;
-pub use crate::request::{Request, Selection, ServerWish};
+pub use crate::request::{Jobs, Request, Selection, ServerWish};
 use crate::session::benchmark::Benchmark;
 use deltabench_model::plan::{Cell, DataSize, PLAN_FORMAT, Placement, Plan, Role, Stopping};
 use deltabench_model::problem::Problem;
@@ -45,6 +46,14 @@ pub fn plan(
     check_distinct(request.same_target, &wishes)?;
     let cells = benchmark.cells(&request, library)?;
     let (placement_single, placement_multi) = of_curves(request.placement, &cells);
+    let mut everyone = wishes.iter();
+    let place = threads::Place {
+        pins: request.pins.as_ref(),
+        placement: placement_multi,
+        all_remote: everyone.all(|wish| wish.installation.remote.is_some()),
+    };
+    let most = cells.iter().map(|cell| cell.clients).max().unwrap_or(1);
+    let jobs = threads::of(request.jobs, most, place);
     let mut servers = vec![base.planned(Role::Base)];
     servers.extend(request.placebo.then(|| base.planned(Role::Placebo)));
     servers.extend(candidates.iter().map(|wish| wish.planned(Role::Candidate)));
@@ -67,6 +76,7 @@ pub fn plan(
         gate: request.gate,
         order: request.order,
         transport: request.transport,
+        jobs,
         pins: request.pins,
         workloads: request.sources,
         confirms: None,

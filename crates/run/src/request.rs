@@ -26,6 +26,8 @@ pub struct Request {
     pub transport: Transport,
     /// Cores given by hand.
     pub pins: Option<Pins>,
+    /// Threads of the client.
+    pub jobs: Jobs,
     pub clients: Vec<u32>,
     pub data: DataSize,
     /// Shape of the measurement.
@@ -56,6 +58,16 @@ pub struct Request {
     pub seed: u64,
     /// Command line, for the report.
     pub command: Vec<String>,
+}
+
+/// How many threads the client has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Jobs {
+    /// As many as the clients need (docs/measuring.md), as far as so many cores go.
+    Auto {
+        cores: u32,
+    },
+    Count(u32),
 }
 
 /// Which workloads are measured.

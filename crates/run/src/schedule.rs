@@ -4,7 +4,7 @@
 
 use crate::remote::same_server;
 use deltabench_model::plan::{Cell, CellId, CellOrder, Placement, Plan, PlannedServer, ServerId};
-use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::units::{index, to_f64, to_u64};
 use deltabench_workload::mix;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -176,14 +176,7 @@ impl VisitSchedule {
         };
         let (client_cores, server_cores) = match (placement, chosen) {
             (Placement::Free, _) | (_, None) => (Vec::new(), Vec::new()),
-            (Placement::Split, Some(core)) if cores.len() > 1 => (
-                vec![core],
-                cores
-                    .iter()
-                    .copied()
-                    .filter(|other| *other != core)
-                    .collect(),
-            ),
+            (Placement::Split, Some(core)) if cores.len() > 1 => split(plan, cell, cores, core),
             (_, Some(core)) => (vec![core], vec![core]),
         };
         Self {
@@ -192,6 +185,22 @@ impl VisitSchedule {
             server_cores,
         }
     }
+}
+
+/// Cores of the client from `first` on, one for each thread, and those of the servers.
+///
+/// The servers of all cells have equally many: what the client of the widest cell needs is left to it, so that
+/// a curve over clients is one of clients.
+fn split(plan: &Plan, cell: &Cell, cores: &[usize], first: usize) -> (Vec<usize>, Vec<usize>) {
+    let start = cores.iter().position(|core| *core == first).unwrap_or(0);
+    let mut turned = cores.to_vec();
+    turned.rotate_left(start);
+    let most = plan.cells.iter().map(|cell| plan.threads(cell)).max();
+    let kept = index(u64::from(most.unwrap_or(1))).min(cores.len() - 1);
+    let mut servers = turned.split_off(kept.max(1));
+    servers.sort_unstable();
+    turned.truncate(index(u64::from(plan.threads(cell))));
+    (turned, servers)
 }
 
 /// Operations of each slice of a round, from the visit's calibrated `operations`, with the plan's jitter.
@@ -377,6 +386,34 @@ mod tests {
             (visit.client_cores, visit.server_cores),
             (vec![1], vec![2, 3])
         );
+    }
+
+    #[test]
+    fn a_client_has_a_core_for_each_thread_and_the_servers_of_all_cells_the_same_number() {
+        let mut plan = plan_of(&["a", "b"], 4);
+        plan.placement_single = Placement::Split;
+        plan.jobs = 3;
+        let cores: Vec<usize> = (0..8).collect();
+        for block in 0..20 {
+            for (id, cell) in CellId::each().zip(&plan.cells) {
+                let visit = VisitSchedule::of(&plan, block, id, cell, &cores);
+                let threads = index(u64::from(cell.clients.min(3)));
+                assert_eq!(
+                    visit.client_cores.len(),
+                    threads,
+                    "{} clients",
+                    cell.clients
+                );
+                assert_eq!(visit.server_cores.len(), 5);
+                assert!(visit.server_cores.is_sorted());
+                let mut both = [visit.client_cores, visit.server_cores].concat();
+                both.sort_unstable();
+                both.dedup();
+                assert_eq!(both.len(), threads + 5, "no core is of both");
+            }
+        }
+        let few = VisitSchedule::of(&plan, 0, CellId(3), &plan.cells[3], &[4, 6]);
+        assert_eq!((few.client_cores.len(), few.server_cores.len()), (1, 1));
     }
 
     #[test]

@@ -419,6 +419,7 @@ impl<'a, 'p> Bench<'a, 'p> {
         let work = || match side {
             Side::Own => {
                 let run = OwnRun {
+                    jobs: 1,
                     executable: pair.executable,
                     clients: pair.cell.clients,
                     operations,

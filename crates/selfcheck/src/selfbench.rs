@@ -1,6 +1,7 @@
 //! The driver against the tools it replaces, and what collecting costs, on a server of its own.
 
 mod collecting;
+mod threads;
 
 use crate::{MeanRatio, server};
 use deltabench_driver::peer::{
@@ -12,7 +13,7 @@ use deltabench_kinds::run_half;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Cell, DataSize, Group, Placement, Plan, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::{seconds, to_f64, to_u64};
+use deltabench_model::units::{index, seconds, to_f64, to_u64};
 use deltabench_observe::{own_affinity, pin_tree};
 use deltabench_run::fleet::{Fleet, Host};
 use deltabench_run::load::address_for;
@@ -25,6 +26,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use collecting::{CollectingCost, CollectingPair, collecting};
+pub use threads::{ThreadsRequest, ThreadsRow, threads};
 
 /// Rows of the table: 50 MB, all in shared buffers.
 pub const ROWS: u64 = 200_000;
@@ -39,12 +41,25 @@ pub struct SelfbenchRequest {
     pub installation: Installation,
     /// Connections, one row each.
     pub clients: Vec<u32>,
+    /// Threads of our client, one row each for the clients that have so many.
+    pub jobs: Vec<u32>,
     /// Paired rounds of each row.
     pub rounds: u32,
     /// Seconds of one run of our own client.
     pub seconds: f64,
     /// Seed of order and keys.
     pub seed: u64,
+}
+
+impl SelfbenchRequest {
+    /// Numbers of clients, each with the numbers of threads that it has work for.
+    fn shapes(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.clients.iter().flat_map(|&clients| {
+            let jobs = self.jobs.iter().copied();
+            jobs.filter(move |jobs| *jobs <= clients)
+                .map(move |jobs| (clients, jobs))
+        })
+    }
 }
 
 /// Runs our client and every peer that is installed, paired round by round.
@@ -98,15 +113,18 @@ fn measure(
 ) -> Result<Vec<PeerComparison>, Problem> {
     let login = &address.login;
     let mut rows = Vec::new();
-    for &clients in &request.clients {
+    for (clients, jobs) in request.shapes() {
         for work in PeerWork::ALL {
-            note(format!("{} at {clients} clients", work.word()));
+            note(format!(
+                "{} at {clients} clients, {jobs} threads",
+                work.word()
+            ));
             let placement = if clients == 1 {
                 Placement::SameCore
             } else {
                 Placement::Split
             };
-            let (client_cores, server_cores) = place(placement, cores);
+            let (client_cores, server_cores) = place(placement, jobs, cores);
             pin_tree(address.own_pid()?, &server_cores).map_err(|error| {
                 Problem::new("the server cannot be pinned").detail(error.to_string())
             })?;
@@ -114,6 +132,7 @@ fn measure(
             let cell = SelfbenchCell {
                 work,
                 clients,
+                jobs,
                 placement,
                 operations,
             };
@@ -132,11 +151,13 @@ fn measure(
     Ok(rows)
 }
 
-/// Cores of the client and of the server.
-fn place(placement: Placement, cores: &[usize]) -> (Vec<usize>, Vec<usize>) {
+/// Cores of the client, one for each thread as far as one is left for the server, and of the server.
+fn place(placement: Placement, jobs: u32, cores: &[usize]) -> (Vec<usize>, Vec<usize>) {
     match (placement, cores) {
-        (Placement::Split, [client, server @ ..]) if !server.is_empty() => {
-            (vec![*client], server.to_vec())
+        (Placement::Split, [_, _, ..]) => {
+            let most = cores.len() - 1;
+            let (client, server) = cores.split_at(index(u64::from(jobs)).clamp(1, most));
+            (client.to_vec(), server.to_vec())
         }
         (_, [first, ..]) => (vec![*first], vec![*first]),
         (_, []) => (Vec::new(), Vec::new()),
@@ -156,6 +177,7 @@ fn operations(
         servers: &servers,
         executable: &executable,
         clients,
+        jobs: 1,
         op_timeout: Duration::from_secs(30),
         rate: None,
     })
@@ -207,6 +229,8 @@ pub struct SelfbenchJson {
 pub struct PeerJson {
     pub workload: &'static str,
     pub clients: u32,
+    /// Threads of our client.
+    pub jobs: u32,
     /// Where client and server ran.
     pub placement: Placement,
     /// The other client.
@@ -254,6 +278,7 @@ impl PeerJson {
         Self {
             workload: measured.cell.work.word(),
             clients: measured.cell.clients,
+            jobs: measured.cell.jobs,
             placement: measured.cell.placement,
             peer: measured.rival.word(),
             client_cpu_us_per_op: mean(&each(&|round| cpu(&round.own))).unwrap_or_default(),

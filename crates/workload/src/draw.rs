@@ -83,19 +83,18 @@ struct Source<'a> {
 }
 
 impl Executable {
-    /// Draws the next operation, all of its statements, tables and parameters, so that the stream does not
-    /// depend on which answers come first; returns its part of [`Executable::steps`].
+    /// Draws the next operation, all of its statements, tables and parameters, so that nothing of it depends
+    /// on which answers come first; returns its part of [`Executable::steps`].
     ///
     /// Shape: `client` is the number of the connection on its server, from 0. Nothing is drawn where there is
     /// one script, or one table.
     #[inline]
     pub fn draw(&self, draws: &mut Draws, client: u32, outbox: &mut impl Outbox) -> Range<usize> {
-        let operation = draws.next;
-        draws.next = operation.wrapping_add(1);
-        let Some(script) = self.draw_script(&mut draws.random) else {
+        let (mut random, operation) = draws.next();
+        let Some(script) = self.draw_script(&mut random) else {
             return 0..0;
         };
-        self.fill(script, operation, &mut draws.random, client, outbox);
+        self.fill(script, operation, &mut random, client, outbox);
         script.steps.clone()
     }
 

@@ -1,8 +1,8 @@
 //! A workload made ready for the driver: statements and how to draw their parameters.
 //!
 //! One *operation* is all [`Step`]s of one [`Script`] in order, one round trip each. What is drawn comes
-//! from [`Draws`], one stream of random numbers and a count of operations, so the same seed gives the same
-//! operations on every server, whatever its speed.
+//! from [`Draws`], a function of the seed and of the operation's number, so the same seed gives the same
+//! operations on every server, whatever its speed and whichever thread sends them.
 
 use crate::permutation::Permutation;
 use crate::pgbench::Program;
@@ -258,21 +258,40 @@ impl Sequence {
     }
 }
 
-/// What the operations of a slice are drawn from.
+/// What the operations of a slice are drawn from: each a function of the seed and of its number, so it does
+/// not matter in which order, and by how many threads, they are drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draws {
-    pub(crate) random: Random,
-    /// Number of the next operation.
-    pub(crate) next: u64,
+    seed: u64,
+    /// Operations of this cell before the slice.
+    first_operation: u64,
+    /// The next operation of the slice, from 0.
+    number: u64,
 }
 
 impl Draws {
     /// The draws of a seed; `first_operation` operations of this cell came before.
     pub fn new(seed: u64, first_operation: u64) -> Self {
         Self {
-            random: stream(seed, &[]),
-            next: first_operation,
+            seed,
+            first_operation,
+            number: 0,
         }
+    }
+
+    /// Goes on with the operation of this number in the slice, from 0.
+    #[inline]
+    pub fn go_to(&mut self, number: u64) {
+        self.number = number;
+    }
+
+    /// The random numbers of the next operation, and its number among all of the cell.
+    #[inline]
+    pub(crate) fn next(&mut self) -> (Random, u64) {
+        let number = self.number;
+        self.number = number.wrapping_add(1);
+        let position = self.first_operation.wrapping_add(number);
+        (stream(self.seed, &[number]), position)
     }
 }
 

@@ -147,6 +147,9 @@ pub struct Selfbench {
 pub enum SelfbenchCommand {
     /// Client CPU per operation and throughput against sysbench and pgbench, as paired ratios
     Client(SelfbenchClient),
+    /// How many operations per second several threads of the client do, against one, where the server answers at
+    /// once
+    Threads(SelfbenchThreads),
     /// How often each method calls identical servers different: sysbench on A then on B, and deltabench
     Verdict(SelfbenchVerdict),
     /// What the one-second series costs: throughput with and without it, as a paired ratio
@@ -164,9 +167,18 @@ pub struct SelfbenchClient {
         long,
         value_name = "N,N",
         value_delimiter = ',',
-        default_value = "1,4,16"
+        default_value = "1,4,16,64"
     )]
     pub clients: Vec<u32>,
+    /// Threads of deltabench's client; several are compared with one, too
+    #[arg(
+        long,
+        value_name = "N,N",
+        value_delimiter = ',',
+        default_value = "1,2",
+        value_parser = clap::value_parser!(u32).range(1..=1024)
+    )]
+    pub jobs: Vec<u32>,
     /// Paired rounds of each row
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub rounds: u32,
@@ -179,6 +191,26 @@ pub struct SelfbenchClient {
     /// How servers run here
     #[command(flatten, next_help_heading = "On this machine")]
     pub servers: Servers,
+}
+
+/// `deltabench selfbench threads`.
+#[derive(Debug, Args)]
+pub struct SelfbenchThreads {
+    /// Threads; a list makes a row for each. Each thread needs a core
+    #[arg(
+        long,
+        value_name = "N,N",
+        value_delimiter = ',',
+        default_value = "2",
+        value_parser = clap::value_parser!(u32).range(1..=1024)
+    )]
+    pub jobs: Vec<u32>,
+    /// Paired rounds of each row
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub rounds: u32,
+    /// Seconds of each of the two in a round
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    pub seconds: f64,
 }
 
 /// `deltabench selfbench verdict`.

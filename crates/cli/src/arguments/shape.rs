@@ -30,6 +30,10 @@ pub struct Shape {
     /// Cores of client and server [default: same-core for one client, split for more]
     #[arg(long, value_enum)]
     pub placement: Option<PlacementWord>,
+    /// Threads of the client: a number, or auto for one per four clients on at most a third of the cores
+    /// [default: auto]
+    #[arg(short = 'j', long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<JobsWord>,
     /// Your own choice of cores, for example server=0,client=1 or server=2-5,client=0-1
     #[arg(long, value_name = "CORES", conflicts_with = "placement")]
     pub pin: Option<String>,
@@ -148,6 +152,21 @@ pub enum PlacementWord {
     Split,
     /// Nothing is pinned.
     Free,
+}
+
+/// Threads of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobsWord {
+    Auto,
+    Count(u32),
+}
+
+fn jobs(word: &str) -> Result<JobsWord, String> {
+    match word.parse() {
+        _ if word == "auto" => Ok(JobsWord::Auto),
+        Ok(count @ 1..=1024) => Ok(JobsWord::Count(count)),
+        _ => Err("write auto or a number of threads from 1 to 1024".to_owned()),
+    }
 }
 
 /// What a gate does with cells that have no answer.

@@ -8,7 +8,7 @@ mod sizes;
 
 use self::arguments::InsertArguments;
 use crate::arguments::shape::{
-    CountArguments, Ending, InconclusiveWord, PlacementWord, SessionArguments, Shape,
+    CountArguments, Ending, InconclusiveWord, JobsWord, PlacementWord, SessionArguments, Shape,
 };
 use crate::config::Config;
 use crate::failure::Failure;
@@ -152,6 +152,8 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
         // As published: more connections work at a time than there are clients.
         placement: Some(PlacementWord::Free),
         pin: None,
+        // The Insert Benchmark has a loop of its own, in one thread.
+        jobs: Some(JobsWord::Count(1)),
         visit_seconds: None,
         slice_ms: None,
     };

@@ -28,7 +28,7 @@ use deltabench_model::plan::{
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::work::Work;
 use deltabench_model::work::rocksdb::{RocksdbSetup, RocksdbStep, RocksdbWorkload, check_option};
-use deltabench_run::planning::{self, Request, Selection};
+use deltabench_run::planning::{self, Jobs, Request, Selection};
 use deltabench_workload::Library;
 use sizes::Preset;
 
@@ -242,6 +242,7 @@ fn request(arguments: &RocksdbArguments) -> Result<Request, Problem> {
             deadline_seconds: exactness.budget.as_deref().map(time).transpose()?,
         },
         placement: (Placement::Free, Placement::Free),
+        jobs: Jobs::Count(1),
         delta: exactness.delta.as_deref().map(percent).transpose()?,
         stopping: stopping(&ending, blocks)?,
         gate: gate(&ending)?,

@@ -100,6 +100,7 @@ fn a_selfbench_of_the_client() {
         cell: SelfbenchCell {
             work: PeerWork::Point,
             clients: 1,
+            jobs: 1,
             placement: Placement::SameCore,
             operations: 1000,
         },
@@ -109,6 +110,7 @@ fn a_selfbench_of_the_client() {
     let request = SelfbenchRequest {
         installation: small_run::plan().servers[0].installation.clone(),
         clients: vec![1],
+        jobs: vec![1],
         rounds: 2,
         seconds: 1.5,
         seed: 1,

@@ -1,4 +1,5 @@
-//! Several connections, or a schedule: one epoll set, at most one operation under way on each connection.
+//! Several connections of a thread, or a schedule: one epoll set, at most one operation under way on each
+//! connection.
 
 use super::Work;
 use super::single::nanoseconds;
@@ -47,6 +48,10 @@ struct Pool<'p, 't, 'h> {
     phases: Vec<Phase>,
     in_flight: u32,
     schedule: Option<Schedule>,
+    /// Number of the operation that this thread took and has not begun yet: it is not due.
+    claimed: Option<u64>,
+    /// Whether there is nothing left to take.
+    exhausted: bool,
     /// When rests end and on which connection, the first to end on top.
     rests: BinaryHeap<Reverse<(u64, usize)>>,
     /// What happened besides operations being begun; proves to the watchdog that the loop lives.
@@ -55,7 +60,6 @@ struct Pool<'p, 't, 'h> {
 
 /// The state of an open loop.
 struct Schedule {
-    start_ns: u64,
     period_ns: f64,
     /// Connections without work and since when, the longest idle one first.
     free: VecDeque<(usize, u64)>,
@@ -63,7 +67,8 @@ struct Schedule {
     latency_limit_ns: Option<u64>,
 }
 
-/// Does all operations, each on whichever connection is free; returns when the last has been answered.
+/// Takes operations, each for whichever connection is free, until all are taken; returns when the last of its
+/// own has been answered.
 pub fn run(
     connections: &mut [Connection],
     poller: &mut Poller,
@@ -75,7 +80,9 @@ pub fn run(
     let mut pool = Pool {
         schedule: work
             .rate
-            .map(|rate| Schedule::start(rate, connections.len(), latency_limit_ns, tally)),
+            .map(|rate| Schedule::new(rate, connections.len(), latency_limit_ns, tally)),
+        claimed: None,
+        exhausted: false,
         work,
         tally,
         phases: vec![Phase::Idle; connections.len()],
@@ -93,7 +100,7 @@ pub fn run(
     loop {
         let mut now_ns = checked_ns;
         let wait = pool.attend(connections, &mut now_ns)?;
-        if pool.in_flight == 0 && pool.tally.taken() == pool.work.operations {
+        if pool.in_flight == 0 && pool.exhausted {
             pool.await_end();
             return Ok(());
         }
@@ -117,8 +124,8 @@ pub fn run(
 }
 
 impl Schedule {
-    /// All connections free, the first operation due now.
-    fn start(
+    /// All connections free, the first operation due when the slice starts.
+    fn new(
         rate: f64,
         connections: usize,
         latency_limit_ns: Option<u64>,
@@ -126,18 +133,16 @@ impl Schedule {
     ) -> Self {
         sys::exact_timers();
         tally.schedule_lag_ns = Some(0);
-        let start_ns = tally.clock.now();
         Self {
-            start_ns,
             period_ns: 1e9 / rate,
-            free: (0..connections).map(|at| (at, start_ns)).collect(),
+            free: (0..connections).map(|at| (at, 0)).collect(),
             latency_limit_ns,
         }
     }
 
     /// When an operation is due; they are counted from 0.
     fn due_ns(&self, operation: u64) -> u64 {
-        self.start_ns + to_u64(to_f64(operation) * self.period_ns)
+        to_u64(to_f64(operation) * self.period_ns)
     }
 }
 
@@ -148,7 +153,7 @@ impl Pool<'_, '_, '_> {
         let Some(schedule) = &self.schedule else {
             return;
         };
-        let end_ns = schedule.due_ns(self.work.operations);
+        let end_ns = schedule.due_ns(self.work.claims.all());
         loop {
             let left_ns = end_ns.saturating_sub(self.tally.clock.now());
             if left_ns == 0 {
@@ -213,32 +218,36 @@ impl Pool<'_, '_, '_> {
         now_ns: &mut u64,
     ) -> Result<Duration, Loss> {
         let mut wait = self.work.limit / 4;
-        while self.tally.taken() < self.work.operations {
-            let Some(schedule) = &mut self.schedule else {
+        loop {
+            let free = |schedule: &Schedule| schedule.free.front().copied();
+            let Some((at, free_ns)) = self.schedule.as_ref().and_then(free) else {
                 break;
             };
-            let Some(&(at, free_ns)) = schedule.free.front() else {
+            // Taken only by a thread that has a connection for it, so it waits where it could be sent.
+            let Some(number) = self.claim() else {
                 break;
             };
-            let Some(connection) = connections.get_mut(at) else {
+            let (Some(schedule), Some(connection)) = (&mut self.schedule, connections.get_mut(at))
+            else {
                 break;
             };
-            let due_ns = schedule.due_ns(self.tally.taken());
+            let due_ns = schedule.due_ns(number);
             if due_ns > *now_ns {
+                self.claimed = Some(number);
                 wait = wait.min(Duration::from_nanos(due_ns - *now_ns));
                 break;
             }
             let late = |limit| due_ns.saturating_add(limit) < *now_ns;
             if schedule.latency_limit_ns.is_some_and(late) {
-                // It takes its place in the stream all the same: the servers must do the same operations.
-                connection.draw(self.work.executable, self.work.draws);
+                // Which script it would have been.
+                self.work.draw(connection, number);
                 self.tally.skip(connection.script());
                 continue;
             }
             schedule.free.pop_front();
             let lag_ns = now_ns.saturating_sub(due_ns.max(free_ns));
             self.tally.schedule_lag_ns = self.tally.schedule_lag_ns.max(Some(lag_ns));
-            let (operation, turn) = self.begin(connection, due_ns, *now_ns)?;
+            let (operation, turn) = self.begin(connection, number, due_ns, *now_ns)?;
             self.carry_on(connection, at, operation, turn, now_ns)?;
             *now_ns = self.tally.clock.now();
         }
@@ -254,19 +263,34 @@ impl Pool<'_, '_, '_> {
 
     #[inline]
     fn beat(&self) {
-        self.work.watchdog.beat(self.tally.taken() + self.beats);
+        self.work.pulse.beat(self.tally.sent + self.beats);
     }
 
-    /// Starts the next operation on a free connection.
+    /// The next operation that nobody has taken, or the one that waits for its time.
+    #[inline]
+    fn claim(&mut self) -> Option<u64> {
+        if let Some(number) = self.claimed.take() {
+            return Some(number);
+        }
+        if self.exhausted {
+            return None;
+        }
+        let taken = self.work.claims.take();
+        self.exhausted = taken.is_none();
+        taken
+    }
+
+    /// Starts an operation on a free connection.
     // With the call of this and of `next`, an operation costs 5 % more instructions.
     #[inline(always)]
     fn begin(
         &mut self,
         connection: &mut Connection,
+        number: u64,
         due_ns: u64,
         now_ns: u64,
     ) -> Result<(Operation, Turn), Loss> {
-        connection.draw(self.work.executable, self.work.draws);
+        self.work.draw(connection, number);
         self.tally.begun(connection.script());
         self.beat();
         self.in_flight += 1;
@@ -285,10 +309,10 @@ impl Pool<'_, '_, '_> {
         at: usize,
         mut now_ns: u64,
     ) -> Result<(), Loss> {
-        if self.tally.taken() == self.work.operations {
+        let Some(number) = self.claim() else {
             return Ok(());
-        }
-        let (operation, turn) = self.begin(connection, now_ns, now_ns)?;
+        };
+        let (operation, turn) = self.begin(connection, number, now_ns, now_ns)?;
         self.carry_on(connection, at, operation, turn, &mut now_ns)
     }
 
@@ -355,8 +379,8 @@ impl Pool<'_, '_, '_> {
         self.in_flight -= 1;
         if let Some(schedule) = &mut self.schedule {
             schedule.free.push_back((at, now_ns));
-        } else if self.tally.taken() < self.work.operations {
-            return self.begin(connection, now_ns, now_ns).map(Some);
+        } else if let Some(number) = self.claim() {
+            return self.begin(connection, number, now_ns, now_ns).map(Some);
         }
         self.set(at, Phase::Idle);
         Ok(None)

@@ -1,6 +1,7 @@
 //! One connection: send, wait, receive; the end of one operation being the start of the next.
 
-use super::Work;
+use super::turns::Turns;
+use super::{BeforeSend, Work};
 use crate::connection::Connection;
 use crate::performer::Turn;
 use crate::scan::Loss;
@@ -9,18 +10,30 @@ use crate::sys;
 use deltabench_model::units::count;
 use std::time::Duration;
 
+/// What only a lane with one client has.
+pub struct Alone<'a> {
+    pub turns: &'a mut Turns,
+    pub before_send: Option<&'a mut BeforeSend>,
+}
+
 /// Does all operations, one after the other.
-pub fn run(connection: &mut Connection, work: Work<'_>, tally: &mut Tally<'_>) -> Result<(), Loss> {
+pub fn run(
+    connection: &mut Connection,
+    work: Work<'_>,
+    alone: Alone<'_>,
+    tally: &mut Tally<'_>,
+) -> Result<(), Loss> {
     let mut single = Single {
         work,
+        alone,
         tally,
         beats: 0,
         trips: 0,
         waits: 0,
     };
     let mut started_ns = single.tally.clock.now();
-    for _ in 0..single.work.operations {
-        connection.draw(single.work.executable, single.work.draws);
+    for _ in 0..single.work.claims.all() {
+        connection.draw(single.work.executable, &mut single.work.draws);
         single.tally.begun(connection.script());
         single.beat();
         started_ns = single.operation(connection, started_ns)?;
@@ -31,6 +44,7 @@ pub fn run(connection: &mut Connection, work: Work<'_>, tally: &mut Tally<'_>) -
 /// A slice under way.
 struct Single<'w, 't, 'h> {
     work: Work<'w>,
+    alone: Alone<'w>,
     tally: &'t mut Tally<'h>,
     /// Proves to the watchdog that something goes on.
     beats: u64,
@@ -61,7 +75,7 @@ impl Single<'_, '_, '_> {
                 }
                 Turn::Done => {
                     let (trips, waits) = (count(self.trips), self.waits);
-                    self.work.turns.note(trips, waits, connection.local_pid());
+                    self.alone.turns.note(trips, waits, connection.local_pid());
                     let now_ns = self.tally.clock.now();
                     self.tally
                         .succeeded(connection.script(), now_ns - started_ns);
@@ -93,14 +107,14 @@ impl Single<'_, '_, '_> {
 
     #[inline]
     fn before_send(&mut self, connection: &Connection) {
-        if let (Some(done), Some(pid)) = (&mut self.work.before_send, connection.local_pid()) {
+        if let (Some(done), Some(pid)) = (&mut self.alone.before_send, connection.local_pid()) {
             done(pid);
         }
     }
 
     fn beat(&mut self) {
         self.beats += 1;
-        self.work.watchdog.beat(self.beats);
+        self.work.pulse.beat(self.beats);
     }
 
     /// Waits, which is no stall however long it takes.

@@ -35,6 +35,8 @@ pub struct SelfbenchSpec<'a> {
 pub struct SelfbenchCell {
     pub work: PeerWork,
     pub clients: u32,
+    /// Threads of our client.
+    pub jobs: u32,
     /// Cores of client and server.
     pub placement: Placement,
     pub operations: u64,
@@ -61,6 +63,8 @@ pub struct SelfbenchRound {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rival {
     Peer(Peer),
+    /// Our own client with one thread.
+    OneThread,
     /// The system calls alone: the same bytes sent and received in a loop that draws nothing, reads no clock
     /// and keeps no histogram.
     Bare,
@@ -71,17 +75,18 @@ impl Rival {
     pub fn word(self) -> &'static str {
         match self {
             Self::Peer(peer) => peer.word(),
+            Self::OneThread => "one thread",
             Self::Bare => "bare",
         }
     }
 }
 
-/// Compares our client with every installed peer and with the bare system calls, cell by cell; raw pairs, for
-/// the caller to analyse.
+/// Compares our client with every installed peer and with the bare system calls, or, if it has several
+/// threads, with itself with one; cell by cell; raw pairs, for the caller to analyse.
 ///
 /// `place` is called before each cell: it pins the server (its postmaster, so that new server processes
 /// inherit) and returns the cores for the client, none for all. Every run uses new connections. Our own CPU
-/// is that of the thread that sends and receives; a peer's is that of its process less the median of five
+/// is that of the threads that send and receive; a peer's is that of its process less the median of five
 /// start-ups. The bare system calls ask for the same rows again and again, which is less work for the server:
 /// of them CPU compares, throughput does not.
 ///
@@ -112,7 +117,10 @@ fn compare(
     peers: &[Peer],
     cores: &[usize],
 ) -> Result<Vec<PeerComparison>, Problem> {
-    let mut rivals = vec![Contender::Bare];
+    let mut rivals = match cell.jobs {
+        1 => vec![Contender::Bare],
+        _ => vec![Contender::OneThread],
+    };
     for &peer in peers {
         let run = peer_run(spec, cell, peer, cores);
         rivals.push(Contender::Peer(run, start_up(spec, &run)?));
@@ -135,7 +143,7 @@ fn compare(
             // The one place past the rivals is ours.
             match (rivals.get(at), theirs.get_mut(at)) {
                 (Some(contender), Some(place)) => {
-                    *place = Some(contender.run(spec, cell, cores)?);
+                    *place = Some(contender.run(spec, cell, cores, key(u64::MAX))?);
                 }
                 _ => own = Some(run_own(spec, cell, cores, key(u64::MAX))?),
             }
@@ -153,6 +161,8 @@ fn compare(
 enum Contender<'a> {
     /// The bare system calls.
     Bare,
+    /// Our own client with one thread.
+    OneThread,
     /// A peer, and what its start-up costs.
     Peer(PeerRun<'a>, PeerOutcome),
 }
@@ -161,6 +171,7 @@ impl Contender<'_> {
     fn rival(&self) -> Rival {
         match self {
             Self::Bare => Rival::Bare,
+            Self::OneThread => Rival::OneThread,
             Self::Peer(run, _) => Rival::Peer(run.peer),
         }
     }
@@ -170,8 +181,10 @@ impl Contender<'_> {
         spec: &SelfbenchSpec<'_>,
         cell: &SelfbenchCell,
         cores: &[usize],
+        seed: u64,
     ) -> Result<PeerOutcome, Problem> {
         match self {
+            Self::OneThread => run_own(spec, &SelfbenchCell { jobs: 1, ..*cell }, cores, seed),
             Self::Peer(run, start_up) => {
                 Ok(run_whole(run, spec.endpoint, spec.login)?.less(start_up))
             }
@@ -235,6 +248,7 @@ fn run_own(
         &OwnRun {
             executable: &cell.work.executable(spec.rows),
             clients: cell.clients,
+            jobs: cell.jobs,
             operations: cell.operations,
             seed,
             affinity: cores,

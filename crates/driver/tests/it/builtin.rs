@@ -53,6 +53,7 @@ fn a_real_server_takes_every_builtin_workload() {
                     servers: &servers,
                     executable: &executable,
                     clients,
+                    jobs: 1,
                     op_timeout: PATIENCE,
                     rate: None,
                 };
@@ -110,6 +111,7 @@ fn a_sequence_that_is_used_up_ends_the_workload_clearly() {
             servers: &[(cluster.endpoint(), login)],
             executable: &executable,
             clients: 2,
+            jobs: 1,
             op_timeout: PATIENCE,
             rate: None,
         })

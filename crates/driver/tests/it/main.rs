@@ -11,6 +11,7 @@ mod puppet;
 mod real;
 mod slices;
 mod start_up;
+mod threads;
 mod troubles;
 mod tuples;
 
@@ -83,6 +84,7 @@ pub fn lane(
         servers: &servers,
         executable,
         clients,
+        jobs: 1,
         op_timeout,
         rate: None,
     })

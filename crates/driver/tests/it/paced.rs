@@ -11,6 +11,7 @@ fn paced(server: &FakeServer, executable: &Executable, clients: u32, rate: f64) 
         servers: &[server.address()],
         executable,
         clients,
+        jobs: 1,
         op_timeout: PATIENCE,
         rate: Some(rate),
     })
@@ -93,6 +94,7 @@ fn waiting_for_a_rare_operation_is_no_stall() {
         servers: &[server.address()],
         executable: &look_up(),
         clients: 2,
+        jobs: 1,
         op_timeout: Duration::from_millis(40),
         rate: Some(4.0),
     })
@@ -135,6 +137,7 @@ fn a_rate_that_is_none_is_refused() {
             servers: &[server.address()],
             executable: &look_up(),
             clients: 1,
+            jobs: 1,
             op_timeout: PATIENCE,
             rate: Some(rate),
         });

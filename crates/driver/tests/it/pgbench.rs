@@ -51,6 +51,7 @@ fn run(cluster: &Cluster, executable: &Executable, clients: u32, operations: u64
         servers: &[(cluster.endpoint(), cluster.login())],
         executable,
         clients,
+        jobs: 1,
         op_timeout: PATIENCE,
         rate: None,
     })

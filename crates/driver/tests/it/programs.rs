@@ -48,6 +48,7 @@ fn lane(server: &Puppet, executable: &Executable, clients: u32, rate: Option<f64
         servers: &[server.address()],
         executable,
         clients,
+        jobs: 1,
         op_timeout: PATIENCE,
         rate,
     })
@@ -355,6 +356,7 @@ fn tries_without_any_end_are_refused() {
         servers: &[server.address()],
         executable: &endless,
         clients: 1,
+        jobs: 1,
         op_timeout: PATIENCE,
         rate: None,
     });
@@ -371,6 +373,7 @@ fn a_sleep_counts_as_latency_and_holds_nobody_else_up() {
             servers: &[server.address()],
             executable: &executable,
             clients,
+            jobs: 1,
             // A rest is no stall.
             op_timeout: Duration::from_millis(400),
             rate,
@@ -414,6 +417,7 @@ fn a_server_that_stalls_while_another_client_rests_is_noticed() {
         servers: &[server.address()],
         executable: &executable,
         clients: 4,
+        jobs: 1,
         op_timeout: Duration::from_millis(500),
         rate: None,
     })
@@ -545,6 +549,7 @@ fn what_a_script_creates_itself_is_prepared_when_it_is_there() {
         servers: &[server.address()],
         executable: &self::executable(&setup(QueryMode::Prepared), &[("unknown 42P01;\n", 1)]),
         clients: 1,
+        jobs: 1,
         op_timeout: PATIENCE,
         rate: None,
     });

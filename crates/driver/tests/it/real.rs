@@ -2,7 +2,7 @@
 
 use crate::PATIENCE;
 use deltabench_driver::peer::{
-    Peer, PeerRun, PeerWork, SelfbenchCell, SelfbenchSpec, run_peer, selfbench_client,
+    Peer, PeerRun, PeerWork, Rival, SelfbenchCell, SelfbenchSpec, run_peer, selfbench_client,
 };
 use deltabench_driver::{Client, Lane, LaneSpec, SliceRequest, TlsFailure, WireError};
 use deltabench_model::endpoint::{Endpoint, Login, Tls};
@@ -76,6 +76,7 @@ fn a_real_server_does_the_operations_it_is_sent() {
                 servers: &servers,
                 executable: &range,
                 clients,
+                jobs: 1,
                 op_timeout: PATIENCE,
                 rate: None,
             };
@@ -209,6 +210,7 @@ fn a_real_server_is_driven_over_tcp_and_tls_as_over_its_socket() {
                 servers: &servers,
                 executable: &range,
                 clients,
+                jobs: 1,
                 op_timeout: PATIENCE,
                 rate: None,
             };
@@ -258,6 +260,7 @@ fn a_real_server_reports_errors_inside_transactions() {
                 servers: &servers,
                 executable: &update,
                 clients,
+                jobs: 1,
                 op_timeout: PATIENCE,
                 rate: None,
             };
@@ -339,6 +342,7 @@ fn a_real_backend_that_is_terminated_makes_the_slice_void() {
                 servers: &servers,
                 executable: &range,
                 clients,
+                jobs: 1,
                 op_timeout: PATIENCE,
                 rate: None,
             };
@@ -392,6 +396,7 @@ fn a_real_server_does_not_work_on_for_a_slice_that_stalled() {
                 servers: &[(cluster.endpoint(), cluster.login())],
                 executable: &sleep,
                 clients,
+                jobs: 1,
                 op_timeout: Duration::from_millis(300),
                 rate: None,
             };
@@ -501,12 +506,14 @@ fn a_selfbench_pairs_every_round() {
             INSERT INTO sbtest1 SELECT i, 0, 'c', 'pad' FROM generate_series(1, 1000) i";
         admin.execute(make).unwrap();
         let placement = Placement::Free;
-        let cells = [PeerWork::Point, PeerWork::Script].map(|work| SelfbenchCell {
-            work,
-            clients: 2,
-            placement,
-            operations: 1000,
-        });
+        let cells =
+            [(PeerWork::Point, 1), (PeerWork::Script, 2)].map(|(work, jobs)| SelfbenchCell {
+                work,
+                clients: 2,
+                jobs,
+                placement,
+                operations: 1000,
+            });
         let spec = SelfbenchSpec {
             endpoint: &cluster.endpoint(),
             login: &cluster.login(),
@@ -527,9 +534,11 @@ fn a_selfbench_pairs_every_round() {
         assert_eq!(
             rows.len(),
             cells.len() * (installed.count() + 1),
-            "and the bare system calls"
+            "and the bare system calls, or one thread"
         );
         for row in rows {
+            let strange = [(Rival::Bare, 2), (Rival::OneThread, 1)];
+            assert!(!strange.contains(&(row.rival, row.cell.jobs)));
             assert_eq!(row.rounds.len(), 3);
             assert!(
                 row.rounds

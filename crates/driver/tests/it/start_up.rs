@@ -69,6 +69,7 @@ fn a_server_that_says_nothing_at_start_up_does_not_hang_us() {
         servers: &servers,
         executable: &look_up(),
         clients: 2,
+        jobs: 1,
         op_timeout: limit,
         rate: None,
     };

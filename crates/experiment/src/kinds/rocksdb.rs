@@ -174,6 +174,11 @@ const EXCLUDED: Excluded = Excluded {
         ),
         (
             "measurement",
+            "jobs",
+            "the threads of db_bench are `clients` of [workloads]: leave this key out",
+        ),
+        (
+            "measurement",
             "waits",
             "a library has no wait events: leave this key out",
         ),

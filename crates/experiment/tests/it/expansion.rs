@@ -113,6 +113,7 @@ fn everything_else_is_told_as_written() {
         transport: Transport::Tls,
         checksums: Checksums::AsShipped,
         placement: Some(Placement::Split),
+        jobs: Some(2),
         waits: 10,
         counters: false,
         count: true,

@@ -85,6 +85,7 @@ rate = 1000
 transport = "tls"
 checksums = "default"
 placement = "split"
+jobs = 2
 waits = 10
 counters = false
 count = true

@@ -83,6 +83,7 @@ fn scripts_run_on_tables_that_are_as_they_were_loaded_whatever_was_written() {
                     servers: &[(address.endpoint, address.login)],
                     executable,
                     clients: 2,
+                    jobs: 1,
                     op_timeout: Duration::from_secs(30),
                     rate: None,
                 })

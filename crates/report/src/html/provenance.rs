@@ -137,6 +137,7 @@ fn of_servers(plan: &Plan) -> Vec<(&'static str, String)> {
             "placement, more clients",
             placement(plan.placement_multi).to_owned(),
         ),
+        ("threads of the client", plan.jobs.to_string()),
         ("checksums", checksums.to_owned()),
     ]
 }
@@ -202,7 +203,7 @@ fn choices(plan: &Plan) -> Vec<(&'static str, String)> {
 fn placement(placement: Placement) -> &'static str {
     match placement {
         Placement::SameCore => "client and server on one core, drawn for each visit",
-        Placement::Split => "client on one core, servers on the others",
+        Placement::Split => "client on cores of its own, servers on the others",
         Placement::Free => "not pinned",
     }
 }

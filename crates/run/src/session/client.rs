@@ -1,14 +1,16 @@
 //! Cells in which the client, not the server, set the pace.
 
 use super::Session;
+use crate::schedule::VisitSchedule;
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::{Comparison, Metric};
-use deltabench_driver::{ClientLoad, client_limited};
+use deltabench_driver::{ClientLimit, ClientLoad, client_limited};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::{Cell, CellId, Placement};
+use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::to_u64;
+use deltabench_observe::own_affinity;
 
 impl Session<'_> {
     /// Stores a finding for every cell that says more about the client than about the servers.
@@ -18,21 +20,31 @@ impl Session<'_> {
         let slices = &self.slices()?;
         let comparison = analyse(self.plan, slices, Vec::new());
         let mut findings = Vec::new();
+        let cores = own_affinity().unwrap_or_default();
         for (id, cell) in CellId::each().zip(&self.plan.cells) {
-            let own_core = match &self.plan.pins {
-                Some(pins) => pins.client.iter().all(|core| !pins.server.contains(core)),
-                None => self.plan.placement(cell) == Placement::Split,
-            };
-            findings.extend(client_finding(id, cell, own_core, slices, &comparison));
+            let own_cores = own_cores(self.plan, id, cell, &cores);
+            findings.extend(client_finding(id, cell, own_cores, slices, &comparison));
         }
         self.keep_findings(&findings)
+    }
+}
+
+/// Cores that only the client ran on, in a cell on a host with these `cores`: as many in every block.
+fn own_cores(plan: &Plan, id: CellId, cell: &Cell, cores: &[usize]) -> u32 {
+    let placed = VisitSchedule::of(plan, 0, id, cell, cores);
+    let (client, server) = (placed.client_cores, placed.server_cores);
+    match client.iter().any(|core| server.contains(core)) {
+        true => 0,
+        false => plan
+            .threads(cell)
+            .min(u32::try_from(client.len()).unwrap_or(u32::MAX)),
     }
 }
 
 fn client_finding(
     id: CellId,
     cell: &Cell,
-    own_core: bool,
+    own_cores: u32,
     slices: &[Slice],
     comparison: &Comparison,
 ) -> Option<Finding> {
@@ -55,16 +67,22 @@ fn client_finding(
     let limit = client_limited(&ClientLoad {
         duration_ns: mine.iter().map(|slice| slice.duration_ns).sum(),
         client_cpu_ns: mine.iter().map(|slice| slice.client_cpu_ns).sum(),
-        own_core,
+        own_cores,
         schedule_lag_ns: lags.get(lags.len() / 2).copied(),
         median_latency_ns: to_u64(median_us * 1e3),
     })?;
+    let more = match limit {
+        ClientLimit::Busy { cores, .. } if cores < cell.clients => {
+            format!(" (--jobs {} gives it more threads)", 2 * cores)
+        }
+        _ => String::new(),
+    };
     Some(Finding::new(
         FindingKind::ClientLimited,
         Severity::Confounder,
         format!(
             "{} at {} clients: {limit}; its throughput and latency hide differences between the \
-             servers",
+             servers{more}",
             cell.workload, cell.clients
         ),
     ))

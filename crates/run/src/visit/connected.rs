@@ -137,6 +137,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             servers: &servers,
             executable: visit.executable,
             clients: visit.cell.clients,
+            jobs: visit.plan.threads(visit.cell),
             op_timeout: OPERATION_TIMEOUT,
             rate: visit.cell.rate,
         })

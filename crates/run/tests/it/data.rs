@@ -35,6 +35,7 @@ fn send(plan: &Plan, address: &Address, cell: &Cell, operations: u64) {
         servers: &[(address.endpoint, address.login)],
         executable: &executables(plan)[place],
         clients: 1,
+        jobs: 1,
         op_timeout: Duration::from_secs(30),
         rate: None,
     })

@@ -62,6 +62,7 @@ fn connected(plan: &Plan, address: &Address, cell: &Cell) -> Lane {
         servers: &[(address.endpoint, address.login)],
         executable: &executables(plan)[0],
         clients: 1,
+        jobs: 1,
         op_timeout: Duration::from_secs(30),
         rate: None,
     })

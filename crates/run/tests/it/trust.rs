@@ -106,6 +106,7 @@ fn a_server_that_does_not_get_search_path_is_refused_on_every_connection() {
             servers: &servers,
             executable: &executables[0],
             clients: 2,
+            jobs: 1,
             op_timeout: Duration::from_secs(20),
             rate: None,
         })

@@ -129,7 +129,7 @@ fn measured(
 
 /// One connection; client and server share a core.
 fn pinned_lane(address: &Address, cores: &[usize]) -> Result<Lane, Problem> {
-    let (client, server) = place(Placement::SameCore, cores);
+    let (client, server) = place(Placement::SameCore, 1, cores);
     pin_tree(address.own_pid()?, &server).map_err(|error| host_problem(&error))?;
     pin_self(&client).map_err(|error| host_problem(&error))?;
     let executable = PeerWork::Point.executable(ROWS);
@@ -138,6 +138,7 @@ fn pinned_lane(address: &Address, cores: &[usize]) -> Result<Lane, Problem> {
         servers: &servers,
         executable: &executable,
         clients: 1,
+        jobs: 1,
         op_timeout: Duration::from_secs(30),
         rate: None,
     })

@@ -9,7 +9,7 @@ use super::value::{Fault, Value};
 use super::variable::Variable;
 use crate::executable::Draws;
 use crate::seed::{Random, uniform};
-use rand::{RngCore, SeedableRng};
+use rand::SeedableRng;
 use std::time::Duration;
 
 /// What the driver has to do next.
@@ -101,9 +101,7 @@ impl Player {
     /// function of the seed and the number of the operation.
     #[inline]
     pub fn begin(&mut self, program: &Program, draws: &mut Draws) {
-        // One number of the shared stream each, however many the script uses.
-        self.random = Random::seed_from_u64(draws.random.next_u64());
-        draws.next = draws.next.wrapping_add(1);
+        (self.random, _) = draws.next();
         let script = if program.scripts.len() > 1 {
             draw_script(program, &mut self.random)
         } else {
@@ -114,7 +112,7 @@ impl Player {
 
     /// Begins a transaction of this script, which is not drawn.
     pub(crate) fn begin_script(&mut self, program: &Program, script: usize, draws: &mut Draws) {
-        self.random = Random::seed_from_u64(draws.random.next_u64());
+        (self.random, _) = draws.next();
         self.start_script(program, script);
     }
 

@@ -6,7 +6,7 @@ use deltabench_experiment::{Experiment, Part};
 use deltabench_model::plan::{DataSize, Placement, Stopping, Timing};
 use deltabench_model::work::Work;
 use deltabench_model::work::insert::InsertSetup;
-use deltabench_run::planning::Request;
+use deltabench_run::planning::{Jobs, Request};
 
 /// Passes of a file that does not say how many: as many as a verdict needs.
 const PASSES: u32 = 6;
@@ -32,6 +32,7 @@ pub fn apply(experiment: &Experiment, part: &Part, request: &mut Request) {
         // As published: more connections work at a time than there are clients.
         request.placement = (Placement::Free, Placement::Free);
     }
+    request.jobs = Jobs::Count(1);
     request.stopping = Stopping::Fixed;
     request.placebo = own.placebo;
     request.work = Work::Insert(setup);

@@ -135,9 +135,6 @@ pub struct Elsewhere {
     #[arg(short = 't', long, hide = true, value_name = "N")]
     pub transactions: Option<String>,
     /// Refused
-    #[arg(short = 'j', long, hide = true, value_name = "N")]
-    pub jobs: Option<String>,
-    /// Refused
     #[arg(short = 'C', long, hide = true)]
     pub connect: bool,
     /// Refused

@@ -34,13 +34,6 @@ impl Elsewhere {
                  how often",
             ));
         }
-        if self.jobs.is_some() {
-            return Some(refused(
-                "-j/--jobs",
-                "one thread serves all connections",
-                "leave it out; a report says if the client was short of CPU",
-            ));
-        }
         if self.connect {
             return Some(refused(
                 "-C/--connect",

@@ -9,7 +9,7 @@ use deltabench_experiment::{Experiment, Part};
 use deltabench_model::plan::{DataSize, Placement, Stopping, Timing};
 use deltabench_model::work::Work;
 use deltabench_model::work::rocksdb::{RocksdbSetup, RocksdbStep};
-use deltabench_run::planning::{Request, Selection};
+use deltabench_run::planning::{Jobs, Request, Selection};
 
 /// Blocks of a file that does not say how many: as the command has it.
 const BLOCKS: u32 = 8;
@@ -37,6 +37,7 @@ pub fn apply(experiment: &Experiment, part: &Part, request: &mut Request) {
     };
     request.selection = Selection::Named(Vec::new());
     request.placement = (Placement::Free, Placement::Free);
+    request.jobs = Jobs::Count(1);
     request.checksums = None;
     if let Stopping::Sequential { looks: all } = &mut request.stopping {
         *all = looks(request.timing.blocks);

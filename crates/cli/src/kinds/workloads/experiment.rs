@@ -3,7 +3,7 @@
 use super::arguments::{Compare, OrderWord, StateWord};
 use super::request;
 use crate::arguments::conditions::{CacheWord, Checksums, TransportWord};
-use crate::arguments::shape::{CountArguments, PlacementWord};
+use crate::arguments::shape::{CountArguments, JobsWord, PlacementWord};
 use clap::Parser;
 use deltabench_experiment as experiment;
 use deltabench_experiment::{Chosen, Experiment, Part};
@@ -111,6 +111,7 @@ fn measurement(experiment: &Experiment, compare: &mut Compare) {
         experiment::Checksums::Off => Checksums::Off,
         experiment::Checksums::AsShipped => Checksums::Default,
     };
+    compare.shape.jobs = wanted.jobs.map(JobsWord::Count);
     compare.shape.placement = wanted.placement.map(|placement| match placement {
         Placement::SameCore => PlacementWord::SameCore,
         Placement::Split => PlacementWord::Split,

@@ -1,0 +1,202 @@
+//! A slice by one thread, or by several that begin and end together.
+
+use super::single::Alone;
+use super::{Work, many, single};
+use crate::connection::Connection;
+use crate::scan::Loss;
+use crate::slice::{Clock, Tally};
+use crate::sys::{self, Poller};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, ScopedJoinHandle};
+
+/// The connections of one thread to a server.
+#[derive(Debug, Default)]
+pub struct Part {
+    pub connections: Vec<Connection>,
+    /// Which of them have answers; without it, there is one connection and no schedule.
+    pub poller: Option<Poller>,
+}
+
+/// One thread's part in a slice.
+pub struct Member<'a> {
+    pub part: &'a mut Part,
+    pub work: Work<'a>,
+    pub tally: Tally<'a>,
+}
+
+/// What a thread, or all of them, came to.
+pub struct Share<'h> {
+    pub tally: Tally<'h>,
+    /// CPU of the threads, nanoseconds.
+    pub cpu_ns: u64,
+    pub end: Result<(), Loss>,
+}
+
+impl<'a> Member<'a> {
+    /// The whole slice in the calling thread.
+    pub fn work_alone(mut self, alone: Alone<'_>) -> Share<'a> {
+        let cpu_before_ns = sys::thread_cpu_ns();
+        self.tally.clock = Clock::start();
+        let Part {
+            connections,
+            poller,
+        } = self.part;
+        let end = match (poller, connections.as_mut_slice()) {
+            (Some(poller), connections) => {
+                many::run(connections, poller, self.work, &mut self.tally)
+            }
+            (None, [connection, ..]) => single::run(connection, self.work, alone, &mut self.tally),
+            (None, []) => Ok(()),
+        };
+        Share::of(self.tally, end, cpu_before_ns)
+    }
+
+    /// A share of the slice; the clock is that of all.
+    fn work_beside(mut self, clock: Clock) -> Share<'a> {
+        let cpu_before_ns = sys::thread_cpu_ns();
+        self.tally.clock = clock;
+        let (claims, pulse) = (self.work.claims, self.work.pulse);
+        let Part {
+            connections,
+            poller,
+        } = self.part;
+        let end = match poller {
+            Some(poller) => many::run(connections, poller, self.work, &mut self.tally),
+            None => Ok(()),
+        };
+        pulse.rest();
+        if end.is_err() {
+            claims.stop();
+        }
+        Share::of(self.tally, end, cpu_before_ns)
+    }
+}
+
+impl<'h> Share<'h> {
+    fn of(mut tally: Tally<'h>, end: Result<(), Loss>, cpu_before_ns: u64) -> Self {
+        tally.end();
+        Self {
+            tally,
+            cpu_ns: sys::thread_cpu_ns().saturating_sub(cpu_before_ns),
+            end,
+        }
+    }
+
+    /// Adds that of another thread. Of two losses the stall stays: that of the other may be its consequence.
+    fn add(&mut self, other: Self) {
+        self.tally.add(other.tally);
+        self.cpu_ns += other.cpu_ns;
+        if self.end.is_ok() || other.end == Err(Loss::Stalled) {
+            self.end = other.end;
+        }
+    }
+}
+
+/// Where threads wait for each other before a slice.
+#[derive(Default)]
+struct Start {
+    state: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    ready: usize,
+    /// The clock of the slice, once it runs.
+    clock: Option<Clock>,
+}
+
+impl Start {
+    fn state(&self) -> MutexGuard<'_, Waiting> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the clock.
+    fn ready(&self) -> Clock {
+        let mut state = self.state();
+        state.ready += 1;
+        self.changed.notify_all();
+        loop {
+            if let Some(clock) = state.clock {
+                return clock;
+            }
+            let woken = self.changed.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Waits until so many others are ready, and starts the clock.
+    fn go(&self, others: usize) -> Clock {
+        let mut state = self.state();
+        while state.ready < others {
+            let woken = self.changed.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        let clock = Clock::start();
+        state.clock = Some(clock);
+        self.changed.notify_all();
+        clock
+    }
+}
+
+/// The slice in the calling thread and one more for each other member. Where the calling thread may use as
+/// many cores as there are members, each has one of them.
+///
+/// A thread that cannot be had makes the slice a lost one.
+pub fn work_together<'a>(first: Member<'a>, others: Vec<Member<'a>>) -> Share<'a> {
+    let cores = sys::own_cores();
+    let mut places = match cores.len() == 1 + others.len() {
+        true => cores.clone(),
+        false => Vec::new(),
+    }
+    .into_iter();
+    let own = places.next();
+    let start = Start::default();
+    let claims = first.work.claims;
+    let mut refused = None;
+    let mut all = std::thread::scope(|scope| {
+        let mut threads = Vec::with_capacity(others.len());
+        for member in others {
+            let (start, core) = (&start, places.next());
+            let begun = Builder::new().spawn_scoped(scope, move || {
+                pin(core);
+                member.work_beside(start.ready())
+            });
+            match begun {
+                Ok(thread) => threads.push(thread),
+                Err(error) => refused = Some(error),
+            }
+        }
+        if refused.is_some() {
+            claims.stop();
+        }
+        pin(own);
+        let mut all = first.work_beside(start.go(threads.len()));
+        for thread in threads {
+            all.add(joined(thread));
+        }
+        all
+    });
+    if own.is_some() {
+        // It had them a moment ago.
+        let _ = sys::pin_thread(&cores);
+    }
+    if let Some(error) = refused {
+        all.end = Err(Loss::Closed(format!("a thread of the client: {error}")));
+    }
+    all
+}
+
+/// One core for this thread alone. Without it the slice is the same, only less even.
+fn pin(core: Option<usize>) {
+    if let Some(core) = core {
+        let _ = sys::pin_thread(&[core]);
+    }
+}
+
+/// What a thread came to; a panic in it goes on in this one.
+fn joined<'a>(thread: ScopedJoinHandle<'_, Share<'a>>) -> Share<'a> {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

@@ -1,0 +1,92 @@
+//! How many threads the client has.
+
+use crate::request::Jobs;
+use deltabench_model::plan::{Pins, Placement};
+
+/// Clients that keep a thread busy for about two thirds of its time with point queries: each of them does
+/// 25,000 a second on a core of its own, and a thread with four clients takes 6.5 µs for one
+/// (docs/decisions/0007).
+const CLIENTS_OF_A_THREAD: u32 = 4;
+
+/// The client may have one core in so many. A point query takes about 3.5 times as long on the server as on
+/// the client, so this leaves the client a margin of a third where all cores are busy.
+const SHARE_OF_CORES: u32 = 3;
+
+/// Where client and servers run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub pins: Option<&'a Pins>,
+    pub placement: Placement,
+    /// Whether all servers are somewhere else.
+    pub all_remote: bool,
+}
+
+/// Threads of the client in a plan whose widest cell has so many clients.
+pub(super) fn of(jobs: Jobs, clients: u32, place: Place<'_>) -> u32 {
+    let cores = match jobs {
+        Jobs::Count(count) => return count.clamp(1, clients.max(1)),
+        Jobs::Auto { cores } => cores,
+    };
+    let room = match (place.pins, place.placement) {
+        (Some(pins), _) => u32::try_from(pins.client.len()).unwrap_or(u32::MAX),
+        (None, Placement::SameCore) => 1,
+        (None, _) if place.all_remote => cores,
+        (None, _) => cores / SHARE_OF_CORES,
+    };
+    clients.div_ceil(CLIENTS_OF_A_THREAD).min(room).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPLIT: Place<'_> = Place {
+        pins: None,
+        placement: Placement::Split,
+        all_remote: false,
+    };
+
+    fn auto(clients: u32, cores: u32) -> u32 {
+        of(Jobs::Auto { cores }, clients, SPLIT)
+    }
+
+    #[test]
+    fn one_thread_stays_where_it_serves() {
+        assert_eq!(auto(16, 2), 1, "the servers need the other core");
+        assert_eq!(auto(16, 5), 1);
+        assert_eq!(auto(4, 32), 1, "four clients keep no thread busy");
+    }
+
+    #[test]
+    fn a_large_machine_gets_a_thread_for_every_four_clients_on_a_third_of_its_cores() {
+        assert_eq!((auto(5, 32), auto(16, 32), auto(40, 32)), (2, 4, 10));
+        assert_eq!(auto(40, 12), 4);
+    }
+
+    #[test]
+    fn threads_go_where_cores_are_for_them() {
+        let of = |place| of(Jobs::Auto { cores: 12 }, 40, place);
+        let placement = Placement::SameCore;
+        assert_eq!(of(Place { placement, ..SPLIT }), 1, "one core for all");
+        let all_remote = true;
+        assert_eq!(
+            of(Place {
+                all_remote,
+                ..SPLIT
+            }),
+            10,
+            "no server is here"
+        );
+        let pins = Some(&Pins {
+            server: vec![2, 3],
+            client: vec![0, 1],
+        });
+        assert_eq!(of(Place { pins, ..SPLIT }), 2);
+    }
+
+    #[test]
+    fn a_number_is_taken_as_it_is_but_no_thread_is_without_clients() {
+        assert_eq!(of(Jobs::Count(3), 16, SPLIT), 3);
+        assert_eq!(of(Jobs::Count(3), 2, SPLIT), 2);
+    }
+}
