@@ -16,6 +16,7 @@ use deltabench_driver::peer::Peer;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Placement;
 use deltabench_model::problem::Problem;
+use deltabench_selfcheck::MeanRatio;
 use deltabench_selfcheck::selfbench as selfcheck;
 use deltabench_selfcheck::selfbench::{SelfbenchJson, SelfbenchRequest, ThreadsRequest};
 
@@ -73,18 +74,23 @@ fn threads(arguments: &SelfbenchThreads) -> Result<u8, Failure> {
             request.rounds
         ),
         format!(
-            "{:>7} {:>12} {:>28} {:>28}",
-            "threads", "ops/s", "throughput / one thread", "client CPU/op / one thread"
+            "{:>7} {:>10} {:>24} {:>26} {:>26}",
+            "threads",
+            "ops/s",
+            "ops/s / one thread",
+            "ops/s / clients apart",
+            "CPU/op / clients apart"
         ),
     ];
     for row in rows.map_err(Failure::Failed)? {
-        let (throughput, cpu) = (row.throughput(), row.client_cpu());
+        let of = |ratio: MeanRatio| with_interval(ratio.estimate, ratio.ci95);
         lines.push(format!(
-            "{:>7} {:>12.0} {:>28} {:>28}",
+            "{:>7} {:>10.0} {:>24} {:>26} {:>26}",
             row.jobs,
             row.rate(),
-            with_interval(throughput.estimate, throughput.ci95),
-            with_interval(cpu.estimate, cpu.ci95),
+            of(row.throughput()),
+            of(row.throughput_apart()),
+            of(row.client_cpu_apart()),
         ));
     }
     print_stdout(&lines.join("\n"))?;

@@ -149,6 +149,7 @@ impl Visit<'_> {
             executable,
             clients: 1,
             jobs: 1,
+            cores: &[],
             op_timeout: self.limit(),
             rate: None,
         })

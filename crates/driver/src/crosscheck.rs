@@ -129,6 +129,7 @@ pub fn run_own_client(
             executable: run.executable,
             clients: run.clients,
             jobs: run.jobs,
+            cores: run.affinity,
             op_timeout: OP_TIMEOUT,
             rate: None,
         };

@@ -63,6 +63,9 @@ pub struct LaneSpec<'a> {
     pub clients: u32,
     /// Threads that the connections are spread over, at least 1; no more than there are clients.
     pub jobs: u32,
+    /// The cores of the threads: one each if there are as many, else for all of them what the calling thread
+    /// may use.
+    pub cores: &'a [usize],
     /// How long one operation may take before the server counts as stalled; also the limit of each step of
     /// connecting.
     pub op_timeout: Duration,
@@ -76,6 +79,8 @@ pub struct Lane {
     executable: Executable,
     clients: u32,
     jobs: u32,
+    /// One for each thread, or none.
+    cores: Vec<usize>,
     op_timeout: Duration,
     rate: Option<f64>,
     links: Vec<Link>,
@@ -129,6 +134,9 @@ impl Lane {
             .map(|_| histogram())
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| WireError::protocol(format!("histogram: {error}")))?;
+        crew::try_out(jobs).map_err(|error| {
+            WireError::transfer("starting the threads of the client", error, None)
+        })?;
         let links = spec.servers.iter().map(|(endpoint, login)| Link {
             endpoint: endpoint.clone(),
             login: login.clone(),
@@ -140,6 +148,10 @@ impl Lane {
             executable: spec.executable.clone(),
             clients,
             jobs,
+            cores: match spec.cores.len() == histograms.len() {
+                true => spec.cores.to_vec(),
+                false => Vec::new(),
+            },
             op_timeout: spec.op_timeout,
             rate: spec.rate,
             links: links.collect(),
@@ -224,7 +236,7 @@ impl Lane {
             return refused;
         }
         let Some(link) = self.links.get_mut(server) else {
-            return self.not_started(format!("the lane has no server {server}"));
+            return self.not_started(format!("server {server} is not connected"));
         };
         let program = self.executable.program.as_ref();
         let claims = Claims::new(request.operations);
@@ -254,8 +266,10 @@ impl Lane {
                 before_send: self.before_send.as_mut(),
             }),
             (Some(first), Some(second)) => {
-                crew::work_together(first, once(second).chain(members).collect())
+                let others = once(second).chain(members).collect();
+                crew::work_together((first, others), &self.cores, &link.sockets)
             }
+            // Refused above.
             (None, _) => return self.not_started(format!("server {server} is not connected")),
         };
         self.turns.end();
@@ -342,15 +356,17 @@ impl Link {
         (clients, jobs): (u32, u32),
         limit: Duration,
     ) -> Result<(), WireError> {
-        self.parts = (0..jobs).map(|_| Part::default()).collect();
-        for client in 0..clients {
-            let (endpoint, login) = (&self.endpoint, &self.login);
-            let connection = Connection::open(endpoint, login, executable, client, limit)?;
-            self.pids.push(connection.key().pid);
-            // In turns, so that threads differ by one connection at most.
-            if let Some(part) = self.parts.get_mut(index(u64::from(client % jobs))) {
+        for job in 0..jobs {
+            let mut part = Part::default();
+            // Those of a thread one after the other, so that what they allocate lies together: two threads that
+            // write to one cache line slow each other down.
+            for client in (job..clients).step_by(index(u64::from(jobs))) {
+                let (endpoint, login) = (&self.endpoint, &self.login);
+                let connection = Connection::open(endpoint, login, executable, client, limit)?;
+                self.pids.push(connection.key().pid);
                 part.connections.push(connection);
             }
+            self.parts.push(part);
         }
         self.sockets = self
             .connections()

@@ -63,6 +63,8 @@ pub struct PeerRun<'a> {
     pub peer: Peer,
     pub work: PeerWork,
     pub clients: u32,
+    /// Threads of pgbench; sysbench has one for each client.
+    pub jobs: u32,
     /// Operations in all; pgbench rounds down to a multiple of `clients`.
     pub operations: u64,
     /// Rows of `sbtest1`.
@@ -367,7 +369,8 @@ fn command(
             .arg(format!("--rows={}", run.rows))
             .arg("run"),
         Peer::Pgbench => command
-            .args(["--no-vacuum", "--jobs=1"])
+            .arg("--no-vacuum")
+            .arg(format!("--jobs={}", run.jobs))
             .arg(format!("--protocol={}", run.work.mode().word()))
             .args([
                 "--host",

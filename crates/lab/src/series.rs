@@ -2,7 +2,7 @@
 
 use crate::store_problem;
 use deltabench_model::occasion::{MEASUREMENT_VERSION, Series};
-use deltabench_model::plan::{Cell, DataState, Plan};
+use deltabench_model::plan::{Cell, DataState, Placement, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use serde_json::{Map, Value, json};
@@ -52,7 +52,11 @@ fn series(plan: &Plan, cell: &Cell, text: Option<String>, measured: Option<u32>)
         "transport": plan.transport,
         "order": plan.order,
         "pins": plan.pins,
-        "jobs": (plan.threads(cell) > 1).then(|| plan.threads(cell)),
+        "client_threads": (plan.threads(cell) > 1).then(|| plan.threads(cell)),
+        // The servers have the others.
+        "client_cores": (plan.pins.is_none() && plan.placement(cell) == Placement::Split)
+            .then_some(plan.jobs.most)
+            .filter(|most| *most > 1),
         "work": plan.work,
         "draws_executables": plan.draws_executables(),
     });

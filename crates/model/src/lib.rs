@@ -29,5 +29,6 @@ pub mod sampled;
 pub mod slice;
 pub mod table;
 pub mod target;
+pub mod threads;
 pub mod units;
 pub mod work;

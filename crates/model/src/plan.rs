@@ -7,6 +7,7 @@ pub use crate::cell::{Cell, DataState, Group, PublishedRate, WorkloadSource};
 use crate::counts::{CountedAfter, Counting};
 pub use crate::id::{CellId, ServerId};
 use crate::installation::{Engine, Installation};
+use crate::threads::ClientThreads;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -118,7 +119,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Where the client side is, in words: `on a core of its own`.
+    /// Where the client side is, in words: `on its own core`.
     pub fn words(self) -> &'static str {
         match self {
             Self::SameCore => "on the server's core",
@@ -517,10 +518,9 @@ pub struct Plan {
     /// How the client reaches the servers.
     #[serde(default)]
     pub transport: Transport,
-    /// Threads of the client; a cell with fewer clients has one for each. Not in plans of versions before
-    /// 24 November 2026, which had one.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
-    pub jobs: u32,
+    /// Threads of the client.
+    #[serde(default, skip_serializing_if = "ClientThreads::is_one")]
+    pub jobs: ClientThreads,
     /// Cores given by hand; absent: drawn by placement.
     #[serde(default)]
     pub pins: Option<Pins>,
@@ -564,16 +564,6 @@ pub struct Plan {
     pub experiment: Option<ExperimentPart>,
     /// What is done: the kind of benchmark and its setup.
     pub work: Work,
-}
-
-fn one() -> u32 {
-    1
-}
-
-// serde passes a reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_one(jobs: &u32) -> bool {
-    *jobs == 1
 }
 
 /// A stored plan as this version writes it.
@@ -633,7 +623,7 @@ impl Plan {
             gate: Gate::default(),
             order: CellOrder::default(),
             transport: Transport::default(),
-            jobs: 1,
+            jobs: ClientThreads::default(),
             pins: None,
             workloads: Vec::new(),
             confirms: None,
@@ -741,7 +731,7 @@ impl Plan {
 
     /// Threads of the client in a cell.
     pub fn threads(&self, cell: &Cell) -> u32 {
-        self.jobs.clamp(1, cell.clients.max(1))
+        self.jobs.of(cell.clients)
     }
 
     /// Placement of a cell.

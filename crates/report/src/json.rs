@@ -288,6 +288,7 @@ fn plan_facts(plan: &Plan) -> Value {
         "delta_from_noise": plan.delta_from_noise,
         "order": plan.order,
         "transport": plan.transport,
+        "client_threads": (!plan.jobs.is_one()).then_some(plan.jobs.most),
         "pins": pins.map(|pins| json!({"server": pins.server, "client": pins.client})),
         "own_settings": unless_empty(own_settings),
         "memory_bytes": plan.limits.memory_bytes,

@@ -141,6 +141,7 @@ fn write(
         executable: &executable,
         clients: 1,
         jobs: 1,
+        cores: &[],
         op_timeout: OPERATION_TIMEOUT,
         rate: None,
     })

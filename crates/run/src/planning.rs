@@ -50,7 +50,7 @@ pub fn plan(
     let place = threads::Place {
         pins: request.pins.as_ref(),
         placement: placement_multi,
-        all_remote: everyone.all(|wish| wish.installation.remote.is_some()),
+        elsewhere: everyone.all(|wish| wish.installation.is_elsewhere()),
     };
     let most = cells.iter().map(|cell| cell.clients).max().unwrap_or(1);
     let jobs = threads::of(request.jobs, most, place);

@@ -63,7 +63,7 @@ pub struct Request {
 /// How many threads the client has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Jobs {
-    /// As many as the clients need (docs/measuring.md), as far as so many cores go.
+    /// As many as the clients need (docs/guide/client.md), as far as so many cores go.
     Auto {
         cores: u32,
     },

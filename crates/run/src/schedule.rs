@@ -189,18 +189,26 @@ impl VisitSchedule {
 
 /// Cores of the client from `first` on, one for each thread, and those of the servers.
 ///
-/// The servers of all cells have equally many: what the client of the widest cell needs is left to it, so that
-/// a curve over clients is one of clients.
+/// The servers of all cells have equally many, also in runs that measure some of the cells again.
 fn split(plan: &Plan, cell: &Cell, cores: &[usize], first: usize) -> (Vec<usize>, Vec<usize>) {
     let start = cores.iter().position(|core| *core == first).unwrap_or(0);
     let mut turned = cores.to_vec();
     turned.rotate_left(start);
-    let most = plan.cells.iter().map(|cell| plan.threads(cell)).max();
-    let kept = index(u64::from(most.unwrap_or(1))).min(cores.len() - 1);
-    let mut servers = turned.split_off(kept.max(1));
+    let mut servers = turned.split_off(cores_of_client(plan, cores.len()));
     servers.sort_unstable();
     turned.truncate(index(u64::from(plan.threads(cell))));
     (turned, servers)
+}
+
+/// Cores that the client side of a plan gets under `split`, of so many: one for each thread of the widest cell,
+/// and no more than half of them while a server is here.
+pub fn cores_of_client(plan: &Plan, cores: usize) -> usize {
+    let mut servers = plan.servers.iter();
+    let room = match servers.all(|server| server.installation.is_elsewhere()) {
+        true => cores,
+        false => cores / 2,
+    };
+    index(u64::from(plan.jobs.most)).min(room).max(1)
 }
 
 /// Operations of each slice of a round, from the visit's calibrated `operations`, with the plan's jitter.
@@ -256,6 +264,7 @@ mod tests {
     use super::*;
     use crate::planning::tests::plan_of;
     use deltabench_model::plan::Pins;
+    use deltabench_model::threads::ClientThreads;
 
     #[test]
     fn every_cell_is_visited_once_and_every_server_started_once_in_each_block() {
@@ -392,7 +401,10 @@ mod tests {
     fn a_client_has_a_core_for_each_thread_and_the_servers_of_all_cells_the_same_number() {
         let mut plan = plan_of(&["a", "b"], 4);
         plan.placement_single = Placement::Split;
-        plan.jobs = 3;
+        plan.jobs = ClientThreads {
+            most: 3,
+            clients_each: 1,
+        };
         let cores: Vec<usize> = (0..8).collect();
         for block in 0..20 {
             for (id, cell) in CellId::each().zip(&plan.cells) {
@@ -414,6 +426,30 @@ mod tests {
         }
         let few = VisitSchedule::of(&plan, 0, CellId(3), &plan.cells[3], &[4, 6]);
         assert_eq!((few.client_cores.len(), few.server_cores.len()), (1, 1));
+        // A run that measures one of the cells again.
+        plan.cells.truncate(1);
+        let again = VisitSchedule::of(&plan, 0, CellId(0), &plan.cells[0], &cores);
+        assert_eq!((again.client_cores.len(), again.server_cores.len()), (1, 5));
+    }
+
+    #[test]
+    fn a_client_of_many_threads_leaves_half_of_the_cores_to_servers_that_are_here() {
+        let mut plan = plan_of(&["a", "b"], 8);
+        plan.jobs = ClientThreads {
+            most: 8,
+            clients_each: 1,
+        };
+        assert_eq!(cores_of_client(&plan, 8), 4);
+        for (server, dsn) in plan
+            .servers
+            .iter_mut()
+            .zip(["postgres://me@localhost/d", "postgres://me@h/d"])
+        {
+            server.installation.remote = dsn.parse().ok();
+        }
+        assert_eq!(cores_of_client(&plan, 8), 4, "one of them is here");
+        plan.servers.remove(0);
+        assert_eq!(cores_of_client(&plan, 8), 8);
     }
 
     #[test]

@@ -178,6 +178,7 @@ fn operations(
         executable: &executable,
         clients,
         jobs: 1,
+        cores: &[],
         op_timeout: Duration::from_secs(30),
         rate: None,
     })

@@ -147,8 +147,7 @@ pub struct Selfbench {
 pub enum SelfbenchCommand {
     /// Client CPU per operation and throughput against sysbench and pgbench, as paired ratios
     Client(SelfbenchClient),
-    /// How many operations per second several threads of the client do, against one, where the server answers at
-    /// once
+    /// Operations per second of several threads of the client against one, where the server answers at once
     Threads(SelfbenchThreads),
     /// How often each method calls identical servers different: sysbench on A then on B, and deltabench
     Verdict(SelfbenchVerdict),

@@ -148,7 +148,7 @@ pub struct Ending {
 pub enum PlacementWord {
     /// One shared core.
     SameCore,
-    /// The client has its own core.
+    /// The client has its own cores, one for each thread.
     Split,
     /// Nothing is pinned.
     Free,

@@ -3,6 +3,7 @@
 use crate::amounts::gigabytes;
 use crate::console::print_stdout;
 use crate::failure::Failure;
+use crate::kinds::outlook::client;
 use deltabench_experiment::Experiment;
 use deltabench_kinds::{run_half, show_half};
 use deltabench_model::installation::Engine;
@@ -107,7 +108,7 @@ fn cells(plan: &Plan) -> Vec<String> {
         }
     }
     let clients: Vec<String> = clients.iter().map(ToString::to_string).collect();
-    vec![
+    let mut lines = vec![
         format!(
             "{} {}: {}",
             plan.cells.len(),
@@ -123,7 +124,9 @@ fn cells(plan: &Plan) -> Vec<String> {
             false => format!("clients: {}", clients.join(", ")),
         },
         show_half(&plan.work).block(plan),
-    ]
+    ];
+    lines.extend(client(plan).map(|client| format!("client: {client}")));
+    lines
 }
 
 /// A line for each part, and why one cannot be done. What one takes that does not fit is printed too, to see

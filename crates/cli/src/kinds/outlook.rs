@@ -7,11 +7,13 @@ use crate::failure::Failure;
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_kinds::{run_half, show_half};
 use deltabench_model::counts::CountedAfter;
-use deltabench_model::plan::{Plan, ServerId};
+use deltabench_model::plan::{Placement, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
+use deltabench_observe::own_affinity;
 use deltabench_run::estimate::estimate;
 use deltabench_run::fleet::Host;
+use deltabench_run::schedule::cores_of_client;
 
 /// Prints the lines where nothing else is done (`alone`), else as a part of the progress.
 pub fn show(lines: &[String], alone: bool) -> Result<(), Failure> {
@@ -58,12 +60,13 @@ pub fn comparison(plan: &Plan, host: &Host, follows: &Follows) -> Result<Vec<Str
             plan.cells.len(),
             show_half(&plan.work).block(plan)
         ),
-        format!(
-            "  run      set-up about {}, measuring at most {}",
-            span(found.set_up.as_secs_f64()),
-            span(found.measuring.as_secs_f64())
-        ),
     ];
+    lines.extend(client(plan).map(|client| format!("  client   {client}")));
+    lines.push(format!(
+        "  run      set-up about {}, measuring at most {}",
+        span(found.set_up.as_secs_f64()),
+        span(found.measuring.as_secs_f64())
+    ));
     if let Some((of, gap)) = follows.sessions {
         let all = f64::from(of) * one + f64::from(of.saturating_sub(1)) * gap;
         lines.push(format!(
@@ -83,6 +86,21 @@ pub fn comparison(plan: &Plan, host: &Host, follows: &Follows) -> Result<Vec<Str
     lines.extend(few(plan, "blocks").filter(|_| alone));
     lines.extend(without_placebo(plan));
     Ok(lines)
+}
+
+/// The threads of the client and their cores, if there are several.
+pub fn client(plan: &Plan) -> Option<String> {
+    if plan.jobs.is_one() {
+        return None;
+    }
+    let cores = own_affinity().map_or(0, |cores| cores.len());
+    let split = plan.pins.is_none() && plan.placement_multi == Placement::Split;
+    let place = match cores_of_client(plan, cores) {
+        _ if !split => String::new(),
+        1 => " on 1 core, the servers on the others".to_owned(),
+        here => format!(" on {here} cores, the servers on the others"),
+    };
+    Some(format!("at most {} threads{place}", plan.jobs.most))
 }
 
 /// What is measured once the time of the run is over.

@@ -6,6 +6,9 @@ use crate::connection::Connection;
 use crate::scan::Loss;
 use crate::slice::{Clock, Tally};
 use crate::sys::{self, Poller};
+use crate::watchdog::Sockets;
+use std::io;
+use std::os::fd::AsFd;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, ScopedJoinHandle};
 
@@ -51,8 +54,8 @@ impl<'a> Member<'a> {
         Share::of(self.tally, end, cpu_before_ns)
     }
 
-    /// A share of the slice; the clock is that of all.
-    fn work_beside(mut self, clock: Clock) -> Share<'a> {
+    /// A share of the slice; the clock is that of all, and so are the sockets.
+    fn work_beside(mut self, clock: Clock, sockets: &Sockets) -> Share<'a> {
         let cpu_before_ns = sys::thread_cpu_ns();
         self.tally.clock = clock;
         let (claims, pulse) = (self.work.claims, self.work.pulse);
@@ -67,6 +70,10 @@ impl<'a> Member<'a> {
         pulse.rest();
         if end.is_err() {
             claims.stop();
+            // The slice is lost. Others may wait for a lock of a connection that nobody serves any more.
+            sockets
+                .iter()
+                .for_each(|socket| sys::shut_down(socket.as_fd()));
         }
         Share::of(self.tally, end, cpu_before_ns)
     }
@@ -82,11 +89,12 @@ impl<'h> Share<'h> {
         }
     }
 
-    /// Adds that of another thread. Of two losses the stall stays: that of the other may be its consequence.
+    /// Adds that of another thread. Of two losses the one that says more stays: after the first, all sockets
+    /// are shut down, which the other threads see as an end of their connections.
     fn add(&mut self, other: Self) {
         self.tally.add(other.tally);
         self.cpu_ns += other.cpu_ns;
-        if self.end.is_ok() || other.end == Err(Loss::Stalled) {
+        if self.end.is_ok() || matches!(self.end, Err(Loss::Closed(_))) && other.end.is_err() {
             self.end = other.end;
         }
     }
@@ -139,17 +147,25 @@ impl Start {
     }
 }
 
-/// The slice in the calling thread and one more for each other member. Where the calling thread may use as
-/// many cores as there are members, each has one of them.
+/// Whether so many threads can be had at a time.
+pub fn try_out(threads: u32) -> io::Result<()> {
+    std::thread::scope(|scope| {
+        let others = (1..threads).map(|_| Builder::new().spawn_scoped(scope, || ()));
+        others.map(|begun| begun.map(drop)).collect()
+    })
+}
+
+/// The slice in the calling thread and one more for each other member, on one of these cores each, if there
+/// are some. `sockets` are those of all members.
 ///
 /// A thread that cannot be had makes the slice a lost one.
-pub fn work_together<'a>(first: Member<'a>, others: Vec<Member<'a>>) -> Share<'a> {
-    let cores = sys::own_cores();
-    let mut places = match cores.len() == 1 + others.len() {
-        true => cores.clone(),
-        false => Vec::new(),
-    }
-    .into_iter();
+pub fn work_together<'a>(
+    (first, others): (Member<'a>, Vec<Member<'a>>),
+    cores: &[usize],
+    sockets: &Sockets,
+) -> Share<'a> {
+    let before = sys::own_cores();
+    let mut places = cores.iter().copied();
     let own = places.next();
     let start = Start::default();
     let claims = first.work.claims;
@@ -160,7 +176,7 @@ pub fn work_together<'a>(first: Member<'a>, others: Vec<Member<'a>>) -> Share<'a
             let (start, core) = (&start, places.next());
             let begun = Builder::new().spawn_scoped(scope, move || {
                 pin(core);
-                member.work_beside(start.ready())
+                member.work_beside(start.ready(), sockets)
             });
             match begun {
                 Ok(thread) => threads.push(thread),
@@ -171,7 +187,7 @@ pub fn work_together<'a>(first: Member<'a>, others: Vec<Member<'a>>) -> Share<'a
             claims.stop();
         }
         pin(own);
-        let mut all = first.work_beside(start.go(threads.len()));
+        let mut all = first.work_beside(start.go(threads.len()), sockets);
         for thread in threads {
             all.add(joined(thread));
         }
@@ -179,7 +195,7 @@ pub fn work_together<'a>(first: Member<'a>, others: Vec<Member<'a>>) -> Share<'a
     });
     if own.is_some() {
         // It had them a moment ago.
-        let _ = sys::pin_thread(&cores);
+        let _ = sys::pin_thread(&before);
     }
     if let Some(error) = refused {
         all.end = Err(Loss::Closed(format!("a thread of the client: {error}")));

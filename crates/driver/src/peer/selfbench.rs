@@ -208,6 +208,7 @@ fn peer_run<'a>(
     let SelfbenchCell {
         work,
         clients,
+        jobs,
         operations,
         ..
     } = *cell;
@@ -215,6 +216,7 @@ fn peer_run<'a>(
         peer,
         work,
         clients,
+        jobs,
         operations,
         rows: spec.rows,
         affinity: cores,

@@ -4,6 +4,7 @@
 use crate::sys;
 use deltabench_model::endpoint::Endpoint;
 use std::io::{self, Read, Write};
+use std::iter::repeat_n;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,15 +31,17 @@ pub struct Stub {
 }
 
 impl Stub {
-    /// Listens in a new directory. Connection n has a thread on core n mod cores of these; on any, if there
-    /// are none.
+    /// Listens in a new directory. So many connections one after the other have threads on the first of these
+    /// cores, the next on the second, and so on.
     ///
     /// Errors: the directory exists, or no socket can be made in it.
-    pub fn start(directory: &Path, cores: &[usize]) -> io::Result<Self> {
+    pub fn start(directory: &Path, cores: &[usize], connections: usize) -> io::Result<Self> {
         std::fs::create_dir(directory)?;
         let listener = UnixListener::bind(socket(directory))?;
         let ending = Arc::new(AtomicBool::new(false));
-        let (seen, cores) = (Arc::clone(&ending), cores.to_vec());
+        let seen = Arc::clone(&ending);
+        let cores = cores.iter().flat_map(|&core| repeat_n(core, connections));
+        let cores: Vec<usize> = cores.collect();
         Ok(Self {
             directory: directory.to_owned(),
             ending,

@@ -54,6 +54,7 @@ fn a_real_server_takes_every_builtin_workload() {
                     executable: &executable,
                     clients,
                     jobs: 1,
+                    cores: &[],
                     op_timeout: PATIENCE,
                     rate: None,
                 };
@@ -112,6 +113,7 @@ fn a_sequence_that_is_used_up_ends_the_workload_clearly() {
             executable: &executable,
             clients: 2,
             jobs: 1,
+            cores: &[],
             op_timeout: PATIENCE,
             rate: None,
         })

@@ -85,6 +85,7 @@ pub fn lane(
         executable,
         clients,
         jobs: 1,
+        cores: &[],
         op_timeout,
         rate: None,
     })

@@ -12,6 +12,7 @@ fn paced(server: &FakeServer, executable: &Executable, clients: u32, rate: f64) 
         executable,
         clients,
         jobs: 1,
+        cores: &[],
         op_timeout: PATIENCE,
         rate: Some(rate),
     })
@@ -95,6 +96,7 @@ fn waiting_for_a_rare_operation_is_no_stall() {
         executable: &look_up(),
         clients: 2,
         jobs: 1,
+        cores: &[],
         op_timeout: Duration::from_millis(40),
         rate: Some(4.0),
     })
@@ -138,6 +140,7 @@ fn a_rate_that_is_none_is_refused() {
             executable: &look_up(),
             clients: 1,
             jobs: 1,
+            cores: &[],
             op_timeout: PATIENCE,
             rate: Some(rate),
         });

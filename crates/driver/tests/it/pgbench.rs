@@ -52,6 +52,7 @@ fn run(cluster: &Cluster, executable: &Executable, clients: u32, operations: u64
         executable,
         clients,
         jobs: 1,
+        cores: &[],
         op_timeout: PATIENCE,
         rate: None,
     })

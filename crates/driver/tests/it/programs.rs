@@ -49,6 +49,7 @@ fn lane(server: &Puppet, executable: &Executable, clients: u32, rate: Option<f64
         executable,
         clients,
         jobs: 1,
+        cores: &[],
         op_timeout: PATIENCE,
         rate,
     })
@@ -357,6 +358,7 @@ fn tries_without_any_end_are_refused() {
         executable: &endless,
         clients: 1,
         jobs: 1,
+        cores: &[],
         op_timeout: PATIENCE,
         rate: None,
     });
@@ -374,6 +376,7 @@ fn a_sleep_counts_as_latency_and_holds_nobody_else_up() {
             executable: &executable,
             clients,
             jobs: 1,
+            cores: &[],
             // A rest is no stall.
             op_timeout: Duration::from_millis(400),
             rate,
@@ -418,6 +421,7 @@ fn a_server_that_stalls_while_another_client_rests_is_noticed() {
         executable: &executable,
         clients: 4,
         jobs: 1,
+        cores: &[],
         op_timeout: Duration::from_millis(500),
         rate: None,
     })
@@ -550,6 +554,7 @@ fn what_a_script_creates_itself_is_prepared_when_it_is_there() {
         executable: &self::executable(&setup(QueryMode::Prepared), &[("unknown 42P01;\n", 1)]),
         clients: 1,
         jobs: 1,
+        cores: &[],
         op_timeout: PATIENCE,
         rate: None,
     });

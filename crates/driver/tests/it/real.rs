@@ -77,6 +77,7 @@ fn a_real_server_does_the_operations_it_is_sent() {
                 executable: &range,
                 clients,
                 jobs: 1,
+                cores: &[],
                 op_timeout: PATIENCE,
                 rate: None,
             };
@@ -211,6 +212,7 @@ fn a_real_server_is_driven_over_tcp_and_tls_as_over_its_socket() {
                 executable: &range,
                 clients,
                 jobs: 1,
+                cores: &[],
                 op_timeout: PATIENCE,
                 rate: None,
             };
@@ -261,6 +263,7 @@ fn a_real_server_reports_errors_inside_transactions() {
                 executable: &update,
                 clients,
                 jobs: 1,
+                cores: &[],
                 op_timeout: PATIENCE,
                 rate: None,
             };
@@ -343,6 +346,7 @@ fn a_real_backend_that_is_terminated_makes_the_slice_void() {
                 executable: &range,
                 clients,
                 jobs: 1,
+                cores: &[],
                 op_timeout: PATIENCE,
                 rate: None,
             };
@@ -397,6 +401,7 @@ fn a_real_server_does_not_work_on_for_a_slice_that_stalled() {
                 executable: &sleep,
                 clients,
                 jobs: 1,
+                cores: &[],
                 op_timeout: Duration::from_millis(300),
                 rate: None,
             };
@@ -470,6 +475,7 @@ fn installed_peers_do_the_operations_they_are_given() {
                 let run = PeerRun {
                     peer,
                     work,
+                    jobs: 1,
                     clients,
                     operations: 400,
                     rows: 1000,

@@ -178,6 +178,7 @@ fn a_workload_that_cannot_be_sent_is_refused_by_name() {
             executable: &executable,
             clients: 1,
             jobs: 1,
+            cores: &[],
             op_timeout: PATIENCE,
             rate: None,
         };
@@ -202,6 +203,7 @@ fn a_server_that_cannot_be_reached_is_named() {
         executable: &look_up(),
         clients: 1,
         jobs: 1,
+        cores: &[],
         op_timeout: PATIENCE,
         rate: None,
     };

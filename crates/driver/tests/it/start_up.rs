@@ -70,6 +70,7 @@ fn a_server_that_says_nothing_at_start_up_does_not_hang_us() {
         executable: &look_up(),
         clients: 2,
         jobs: 1,
+        cores: &[],
         op_timeout: limit,
         rate: None,
     };

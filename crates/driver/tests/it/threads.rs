@@ -31,6 +31,7 @@ fn threaded(server: &FakeServer, executable: &Executable, shape: Shape, limit: D
         executable,
         clients: shape.clients,
         jobs: shape.jobs,
+        cores: &[],
         op_timeout: limit,
         rate: shape.rate,
     })
@@ -115,12 +116,17 @@ fn the_calling_thread_may_use_its_cores_again_afterwards() {
     let before = cores();
     let server = FakeServer::start(Behaviour::default());
     let jobs = u32::try_from(std::thread::available_parallelism().unwrap().get()).unwrap();
-    let shape = Shape {
+    let all: Vec<usize> = (0..256).collect();
+    let mut lane = Lane::connect(&LaneSpec {
+        servers: &[server.address()],
+        executable: &look_up(),
         clients: jobs,
         jobs,
+        cores: all.get(..usize::try_from(jobs).unwrap()).unwrap(),
+        op_timeout: PATIENCE,
         rate: None,
-    };
-    let mut lane = threaded(&server, &look_up(), shape, PATIENCE);
+    })
+    .unwrap();
     assert_eq!(slice(&mut lane, 50, 1).operations, 50);
     assert_eq!(cores(), before);
 }
@@ -193,6 +199,19 @@ fn a_server_that_dies_loses_the_slice_of_all_threads_and_can_be_reconnected() {
 }
 
 #[test]
+fn a_lost_connection_ends_the_slice_of_threads_that_wait_for_its_locks() {
+    // From the 22nd on nothing is answered, as if all waited for what the terminated one has locked.
+    let dying = FakeServer::start(Behaviour {
+        troubles: vec![Trouble::Stall { from: 22 }, Trouble::Terminate { at: 21 }],
+        ..Behaviour::default()
+    });
+    let mut lane = threaded(&dying, &look_up(), FOUR_BY_TWO, PATIENCE);
+    let outcome = slice(&mut lane, 1000, 1);
+    assert_eq!(outcome.void, Some(VoidReason::ServerLost), "{outcome:?}");
+    assert_eq!(outcome.errors[0].sqlstate, "57P01");
+}
+
+#[test]
 fn errors_of_all_threads_are_counted_by_sqlstate() {
     let failing = FakeServer::start(Behaviour {
         troubles: vec![Trouble::Fail {
@@ -219,6 +238,7 @@ fn scripts(jobs: u32, rate: Option<f64>) -> SliceOutcome {
         executable: &scripts,
         clients: 4,
         jobs,
+        cores: &[],
         op_timeout: PATIENCE,
         rate,
     })

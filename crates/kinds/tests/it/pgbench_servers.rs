@@ -84,6 +84,7 @@ fn scripts_run_on_tables_that_are_as_they_were_loaded_whatever_was_written() {
                     executable,
                     clients: 2,
                     jobs: 1,
+                    cores: &[],
                     op_timeout: Duration::from_secs(30),
                     rate: None,
                 })

@@ -137,7 +137,7 @@ fn of_servers(plan: &Plan) -> Vec<(&'static str, String)> {
             "placement, more clients",
             placement(plan.placement_multi).to_owned(),
         ),
-        ("threads of the client", plan.jobs.to_string()),
+        ("threads of the client, at most", plan.jobs.most.to_string()),
         ("checksums", checksums.to_owned()),
     ]
 }

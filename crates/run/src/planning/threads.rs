@@ -2,6 +2,7 @@
 
 use crate::request::Jobs;
 use deltabench_model::plan::{Pins, Placement};
+use deltabench_model::threads::ClientThreads;
 
 /// Clients that keep a thread busy for about two thirds of its time with point queries: each of them does
 /// 25,000 a second on a core of its own, and a thread with four clients takes 6.5 µs for one
@@ -17,23 +18,31 @@ const SHARE_OF_CORES: u32 = 3;
 pub(super) struct Place<'a> {
     pub pins: Option<&'a Pins>,
     pub placement: Placement,
-    /// Whether all servers are somewhere else.
-    pub all_remote: bool,
+    /// Whether all servers are on other machines.
+    pub elsewhere: bool,
 }
 
 /// Threads of the client in a plan whose widest cell has so many clients.
-pub(super) fn of(jobs: Jobs, clients: u32, place: Place<'_>) -> u32 {
-    let cores = match jobs {
-        Jobs::Count(count) => return count.clamp(1, clients.max(1)),
-        Jobs::Auto { cores } => cores,
+pub(super) fn of(jobs: Jobs, clients: u32, place: Place<'_>) -> ClientThreads {
+    let (cores, clients_each) = match jobs {
+        Jobs::Auto { cores } => (cores, CLIENTS_OF_A_THREAD),
+        Jobs::Count(count) => {
+            return ClientThreads {
+                most: count.clamp(1, clients.max(1)),
+                clients_each: 1,
+            };
+        }
     };
     let room = match (place.pins, place.placement) {
         (Some(pins), _) => u32::try_from(pins.client.len()).unwrap_or(u32::MAX),
         (None, Placement::SameCore) => 1,
-        (None, _) if place.all_remote => cores,
+        (None, _) if place.elsewhere => cores,
         (None, _) => cores / SHARE_OF_CORES,
     };
-    clients.div_ceil(CLIENTS_OF_A_THREAD).min(room).max(1)
+    ClientThreads {
+        most: clients.div_ceil(clients_each).min(room).max(1),
+        clients_each,
+    }
 }
 
 #[cfg(test)]
@@ -43,11 +52,11 @@ mod tests {
     const SPLIT: Place<'_> = Place {
         pins: None,
         placement: Placement::Split,
-        all_remote: false,
+        elsewhere: false,
     };
 
     fn auto(clients: u32, cores: u32) -> u32 {
-        of(Jobs::Auto { cores }, clients, SPLIT)
+        of(Jobs::Auto { cores }, clients, SPLIT).of(clients)
     }
 
     #[test]
@@ -64,19 +73,26 @@ mod tests {
     }
 
     #[test]
+    fn a_cell_has_the_same_threads_alone_and_among_wider_ones() {
+        for cores in [12, 48] {
+            let wide = of(Jobs::Auto { cores }, 40, SPLIT);
+            for clients in [1, 4, 8, 16] {
+                assert_eq!(
+                    wide.of(clients),
+                    auto(clients, cores),
+                    "{clients} on {cores}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn threads_go_where_cores_are_for_them() {
-        let of = |place| of(Jobs::Auto { cores: 12 }, 40, place);
+        let of = |place| of(Jobs::Auto { cores: 12 }, 40, place).most;
         let placement = Placement::SameCore;
         assert_eq!(of(Place { placement, ..SPLIT }), 1, "one core for all");
-        let all_remote = true;
-        assert_eq!(
-            of(Place {
-                all_remote,
-                ..SPLIT
-            }),
-            10,
-            "no server is here"
-        );
+        let elsewhere = true;
+        assert_eq!(of(Place { elsewhere, ..SPLIT }), 10, "no server is here");
         let pins = Some(&Pins {
             server: vec![2, 3],
             client: vec![0, 1],
@@ -86,7 +102,8 @@ mod tests {
 
     #[test]
     fn a_number_is_taken_as_it_is_but_no_thread_is_without_clients() {
-        assert_eq!(of(Jobs::Count(3), 16, SPLIT), 3);
-        assert_eq!(of(Jobs::Count(3), 2, SPLIT), 2);
+        let three = of(Jobs::Count(3), 16, SPLIT);
+        assert_eq!((three.of(16), three.of(3), three.of(2)), (3, 3, 2));
+        assert_eq!(of(Jobs::Count(3), 2, SPLIT).most, 2);
     }
 }

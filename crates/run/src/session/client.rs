@@ -1,7 +1,7 @@
 //! Cells in which the client, not the server, set the pace.
 
 use super::Session;
-use crate::schedule::VisitSchedule;
+use crate::schedule::{VisitSchedule, cores_of_client};
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::{Comparison, Metric};
 use deltabench_driver::{ClientLimit, ClientLoad, client_limited};
@@ -9,7 +9,9 @@ use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
+use deltabench_model::threads::ClientThreads;
 use deltabench_model::units::to_u64;
+use deltabench_model::work::Work;
 use deltabench_observe::own_affinity;
 
 impl Session<'_> {
@@ -23,7 +25,9 @@ impl Session<'_> {
         let cores = own_affinity().unwrap_or_default();
         for (id, cell) in CellId::each().zip(&self.plan.cells) {
             let own_cores = own_cores(self.plan, id, cell, &cores);
-            findings.extend(client_finding(id, cell, own_cores, slices, &comparison));
+            let more = more_threads(self.plan, cell, own_cores, cores.len());
+            let found = client_finding((id, cell), own_cores, more, slices, &comparison);
+            findings.extend(found);
         }
         self.keep_findings(&findings)
     }
@@ -41,10 +45,24 @@ fn own_cores(plan: &Plan, id: CellId, cell: &Cell, cores: &[usize]) -> u32 {
     }
 }
 
+/// Threads that would have cores of their own, if that is more than now and can be asked for.
+fn more_threads(plan: &Plan, cell: &Cell, own_cores: u32, cores: usize) -> Option<u32> {
+    if plan.pins.is_some() || matches!(plan.work, Work::Insert(_)) {
+        return None;
+    }
+    let mut wider = plan.clone();
+    wider.jobs = ClientThreads {
+        most: (2 * own_cores).min(cell.clients),
+        clients_each: 1,
+    };
+    let room = u32::try_from(cores_of_client(&wider, cores)).unwrap_or(u32::MAX);
+    (room > own_cores.max(plan.threads(cell))).then_some(room)
+}
+
 fn client_finding(
-    id: CellId,
-    cell: &Cell,
+    (id, cell): (CellId, &Cell),
     own_cores: u32,
+    more: Option<u32>,
     slices: &[Slice],
     comparison: &Comparison,
 ) -> Option<Finding> {
@@ -71,9 +89,9 @@ fn client_finding(
         schedule_lag_ns: lags.get(lags.len() / 2).copied(),
         median_latency_ns: to_u64(median_us * 1e3),
     })?;
-    let more = match limit {
-        ClientLimit::Busy { cores, .. } if cores < cell.clients => {
-            format!(" (--jobs {} gives it more threads)", 2 * cores)
+    let more = match (limit, more) {
+        (ClientLimit::Busy { .. }, Some(threads)) => {
+            format!(" (--jobs {threads} gives the client more cores, and the servers fewer)")
         }
         _ => String::new(),
     };

@@ -138,6 +138,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             executable: visit.executable,
             clients: visit.cell.clients,
             jobs: visit.plan.threads(visit.cell),
+            cores: &visit.schedule.client_cores,
             op_timeout: OPERATION_TIMEOUT,
             rate: visit.cell.rate,
         })

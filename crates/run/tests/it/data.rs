@@ -36,6 +36,7 @@ fn send(plan: &Plan, address: &Address, cell: &Cell, operations: u64) {
         executable: &executables(plan)[place],
         clients: 1,
         jobs: 1,
+        cores: &[],
         op_timeout: Duration::from_secs(30),
         rate: None,
     })

@@ -63,6 +63,7 @@ fn connected(plan: &Plan, address: &Address, cell: &Cell) -> Lane {
         executable: &executables(plan)[0],
         clients: 1,
         jobs: 1,
+        cores: &[],
         op_timeout: Duration::from_secs(30),
         rate: None,
     })

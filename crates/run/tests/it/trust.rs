@@ -107,6 +107,7 @@ fn a_server_that_does_not_get_search_path_is_refused_on_every_connection() {
             executable: &executables[0],
             clients: 2,
             jobs: 1,
+            cores: &[],
             op_timeout: Duration::from_secs(20),
             rate: None,
         })

@@ -139,6 +139,7 @@ fn pinned_lane(address: &Address, cores: &[usize]) -> Result<Lane, Problem> {
         executable: &executable,
         clients: 1,
         jobs: 1,
+        cores: &[],
         op_timeout: Duration::from_secs(30),
         rate: None,
     })

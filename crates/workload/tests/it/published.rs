@@ -478,8 +478,8 @@ fn one_table_is_named_in_one_statement_for_each_text() {
 }
 
 /// What every built-in workload sends for a seed is fixed: figures of two versions of deltabench must be of
-/// the same work. It changed once: since 24 November 2026 each operation is drawn from the seed and its number
-/// (docs/decisions/0027), from the same distributions as before.
+/// the same work. It changed once: since 24 November 2026 each operation is drawn from the seed and its
+/// number (docs/decisions/0027), from the same distributions as before.
 #[test]
 fn what_the_built_in_workloads_send_never_changes() {
     use sha2::{Digest, Sha256};
