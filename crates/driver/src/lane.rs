@@ -358,8 +358,8 @@ impl Link {
     ) -> Result<(), WireError> {
         for job in 0..jobs {
             let mut part = Part::default();
-            // Those of a thread one after the other, so that what they allocate lies together: two threads that
-            // write to one cache line slow each other down.
+            // Those of a thread one after the other, so that what they allocate lies together: two threads
+            // that write to one cache line slow each other down.
             for client in (job..clients).step_by(index(u64::from(jobs))) {
                 let (endpoint, login) = (&self.endpoint, &self.login);
                 let connection = Connection::open(endpoint, login, executable, client, limit)?;

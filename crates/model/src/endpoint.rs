@@ -52,6 +52,13 @@ impl Endpoint {
     }
 }
 
+impl Remote {
+    /// Whether it runs on another machine, as far as the address tells.
+    pub fn is_elsewhere(&self) -> bool {
+        !Endpoint::from(self).is_local()
+    }
+}
+
 impl From<&Remote> for Endpoint {
     fn from(remote: &Remote) -> Self {
         if remote.host.starts_with('/') {

@@ -1,6 +1,5 @@
 //! A server that can be started, and what is known of how it was made.
 
-use crate::endpoint::Endpoint;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -83,13 +82,6 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// Whether its servers run on another machine, as far as the address tells.
-    #[must_use]
-    pub fn is_elsewhere(&self) -> bool {
-        let remote = self.remote.as_ref();
-        remote.is_some_and(|remote| !Endpoint::from(remote).is_local())
-    }
-
     /// The file whose hash it has.
     #[must_use]
     pub fn binary(&self) -> PathBuf {

@@ -127,6 +127,10 @@ impl<'a> Conditions<'a> {
                 )
             });
         }
+        if !self.plan.jobs.is_one() {
+            let threads = self.plan.jobs.most;
+            list.push(format!("up to {threads} threads of the client"));
+        }
         list.extend(self.limits());
         list.extend(self.burns());
         list.extend(self.plan.experiment.as_ref().map(origin::part));

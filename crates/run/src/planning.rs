@@ -10,6 +10,7 @@ mod threads;
 use crate::request::most_clients;
 pub use crate::request::{Jobs, Request, Selection, ServerWish};
 use crate::session::benchmark::Benchmark;
+use deltabench_model::installation::Remote;
 use deltabench_model::plan::{Cell, DataSize, PLAN_FORMAT, Placement, Plan, Role, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_server::check_settings;
@@ -50,7 +51,10 @@ pub fn plan(
     let place = threads::Place {
         pins: request.pins.as_ref(),
         placement: placement_multi,
-        elsewhere: everyone.all(|wish| wish.installation.is_elsewhere()),
+        elsewhere: everyone.all(|wish| {
+            let remote = wish.installation.remote.as_ref();
+            remote.is_some_and(Remote::is_elsewhere)
+        }),
     };
     let most = cells.iter().map(|cell| cell.clients).max().unwrap_or(1);
     let jobs = threads::of(request.jobs, most, place);

@@ -3,6 +3,7 @@
 //! Nothing here has state: block 7 is the same whether the run came there in one go or by `resume`.
 
 use crate::remote::same_server;
+use deltabench_model::installation::Remote;
 use deltabench_model::plan::{Cell, CellId, CellOrder, Placement, Plan, PlannedServer, ServerId};
 use deltabench_model::units::{index, to_f64, to_u64};
 use deltabench_workload::mix;
@@ -200,11 +201,14 @@ fn split(plan: &Plan, cell: &Cell, cores: &[usize], first: usize) -> (Vec<usize>
     (turned, servers)
 }
 
-/// Cores that the client side of a plan gets under `split`, of so many: one for each thread of the widest cell,
-/// and no more than half of them while a server is here.
+/// Cores that the client side of a plan gets under `split`, of so many: one for each thread of the widest
+/// cell, and no more than half of them while a server is here.
 pub fn cores_of_client(plan: &Plan, cores: usize) -> usize {
-    let mut servers = plan.servers.iter();
-    let room = match servers.all(|server| server.installation.is_elsewhere()) {
+    let mut remotes = plan
+        .servers
+        .iter()
+        .map(|server| &server.installation.remote);
+    let room = match remotes.all(|remote| remote.as_ref().is_some_and(Remote::is_elsewhere)) {
         true => cores,
         false => cores / 2,
     };

@@ -150,8 +150,7 @@ impl Start {
 /// Whether so many threads can be had at a time.
 pub fn try_out(threads: u32) -> io::Result<()> {
     std::thread::scope(|scope| {
-        let others = (1..threads).map(|_| Builder::new().spawn_scoped(scope, || ()));
-        others.map(|begun| begun.map(drop)).collect()
+        (1..threads).try_for_each(|_| Builder::new().spawn_scoped(scope, || ()).map(drop))
     })
 }
 

@@ -60,6 +60,10 @@ fn plan_rows(plan: &Plan, context: &ReportContext) -> Vec<(String, String)> {
         context.figures.setup.clone()
     };
     rows.extend(choices(plan));
+    if !plan.jobs.is_one() {
+        let threads = plan.jobs.most.to_string();
+        rows.push(("threads of the client, at most", threads));
+    }
     if let Some(experiment) = &plan.experiment {
         rows.push(("experiment", origin::part(experiment)));
         rows.push(("execution", experiment.execution.clone()));
@@ -137,7 +141,6 @@ fn of_servers(plan: &Plan) -> Vec<(&'static str, String)> {
             "placement, more clients",
             placement(plan.placement_multi).to_owned(),
         ),
-        ("threads of the client, at most", plan.jobs.most.to_string()),
         ("checksums", checksums.to_owned()),
     ]
 }
