@@ -85,12 +85,16 @@ pub struct Lane {
     rate: Option<f64>,
     links: Vec<Link>,
     /// One for each thread; after a slice, the first has the latencies of all.
-    histograms: Vec<Histogram<u64>>,
+    histograms: Vec<Own>,
     serializer: V2Serializer,
     watchdog: Watchdog,
     turns: Turns,
     before_send: Option<BeforeSend>,
 }
+
+/// A thread's histogram on cache lines of its own (pairs, because processors fetch them so).
+#[repr(align(128))]
+struct Own(Histogram<u64>);
 
 /// What is done before something is sent to a server's process, which is named.
 pub type BeforeSend = Box<dyn FnMut(u32) + Send>;
@@ -131,7 +135,7 @@ impl Lane {
         let jobs = spec.jobs.clamp(1, clients);
         let histogram = || Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
         let histograms = (0..jobs)
-            .map(|_| histogram())
+            .map(|_| histogram().map(Own))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| WireError::protocol(format!("histogram: {error}")))?;
         crew::try_out(jobs).map_err(|error| {
@@ -258,7 +262,7 @@ impl Lane {
             .map(|((part, histogram), pulse)| Member {
                 part,
                 work: work(pulse),
-                tally: Tally::new(histogram, program),
+                tally: Tally::new(&mut histogram.0, program),
             });
         let share = match (members.next(), members.next()) {
             (Some(member), None) => member.work_alone(Alone {
@@ -308,7 +312,7 @@ impl Lane {
     }
 
     fn not_started(&mut self, detail: String) -> SliceOutcome {
-        self.histograms.iter_mut().for_each(Histogram::reset);
+        self.histograms.iter_mut().for_each(|own| own.0.reset());
         let histogram = self.serialized();
         SliceOutcome::not_started(histogram, self.executable.program.as_ref(), detail)
     }
@@ -316,7 +320,7 @@ impl Lane {
     fn serialized(&mut self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(4096);
         let all = self.histograms.first();
-        let written = all.map(|all| self.serializer.serialize(all, &mut bytes));
+        let written = all.map(|all| self.serializer.serialize(&all.0, &mut bytes));
         assert!(
             matches!(written, Some(Ok(_))),
             "a histogram of fixed bounds always fits its format"

@@ -30,8 +30,8 @@ pub struct Shape {
     /// Cores of client and server [default: same-core for one client, split for more]
     #[arg(long, value_enum)]
     pub placement: Option<PlacementWord>,
-    /// Threads of the client: a number, or auto for one per four clients on at most a third of the cores
-    /// [default: auto]
+    /// Threads of the client: a number, or auto for one per four clients; with servers on this machine on at
+    /// most a third of the cores [default: auto]
     #[arg(short = 'j', long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<JobsWord>,
     /// Your own choice of cores, for example server=0,client=1 or server=2-5,client=0-1

@@ -7,13 +7,13 @@ use crate::failure::Failure;
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_kinds::{run_half, show_half};
 use deltabench_model::counts::CountedAfter;
-use deltabench_model::plan::{Placement, Plan, ServerId};
+use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use deltabench_observe::own_affinity;
 use deltabench_run::estimate::estimate;
 use deltabench_run::fleet::Host;
-use deltabench_run::schedule::cores_of_client;
+use deltabench_run::schedule::VisitSchedule;
 
 /// Prints the lines where nothing else is done (`alone`), else as a part of the progress.
 pub fn show(lines: &[String], alone: bool) -> Result<(), Failure> {
@@ -93,12 +93,17 @@ pub fn client(plan: &Plan) -> Option<String> {
     if plan.jobs.is_one() {
         return None;
     }
-    let cores = own_affinity().map_or(0, |cores| cores.len());
-    let split = plan.pins.is_none() && plan.placement_multi == Placement::Split;
-    let place = match cores_of_client(plan, cores) {
-        _ if !split => String::new(),
-        1 => " on 1 core, the servers on the others".to_owned(),
-        here => format!(" on {here} cores, the servers on the others"),
+    let widest = CellId::each()
+        .zip(&plan.cells)
+        .max_by_key(|(_, cell)| cell.clients);
+    let cores = own_affinity().unwrap_or_default();
+    let placed = widest.map(|(id, cell)| VisitSchedule::of(plan, 0, id, cell, &cores));
+    let place = match placed.map(|at| (at.client_cores.len(), at.server_cores.len())) {
+        Some((client @ 1.., server @ 1..)) => {
+            format!(", cores: {client} for the client, {server} for the servers")
+        }
+        Some((client @ 1.., 0)) => format!(", cores: {client} for the client"),
+        _ => String::new(),
     };
     Some(format!("at most {} threads{place}", plan.jobs.most))
 }

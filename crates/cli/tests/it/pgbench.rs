@@ -97,7 +97,7 @@ fn what_cannot_be_is_refused_by_name_before_anything_starts() {
     let refused: [(&[&str], &str); 14] = [
         (&["-T", "60"], "--visit-seconds 60"),
         (&["-t", "100"], "-t/--transactions"),
-        (&["-j", "2"], "one thread"),
+        (&["-j", "0"], "1 to 1024"),
         (&["-C"], "-C/--connect"),
         (&["-i"], "--scale"),
         (&["-n"], "restored tables"),

@@ -1,6 +1,6 @@
 //! Which thread does which operation of a slice.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The operations of a slice that nobody has taken yet. All that the threads of a lane share while a slice
 /// is under way, so on a cache line of its own (two, because processors fetch them in pairs).
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Claims {
     next: AtomicU64,
     operations: u64,
+    lost: AtomicBool,
 }
 
 impl Claims {
@@ -17,6 +18,7 @@ impl Claims {
         Self {
             next: AtomicU64::new(0),
             operations,
+            lost: AtomicBool::new(false),
         }
     }
 
@@ -34,6 +36,12 @@ impl Claims {
 
     /// The slice is lost: nothing is left to take.
     pub fn stop(&self) {
+        self.lost.store(true, Ordering::Relaxed);
         self.next.store(self.operations, Ordering::Relaxed);
+    }
+
+    /// Whether it is.
+    pub fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
     }
 }

@@ -94,7 +94,14 @@ impl<'h> Share<'h> {
     fn add(&mut self, other: Self) {
         self.tally.add(other.tally);
         self.cpu_ns += other.cpu_ns;
-        if self.end.is_ok() || matches!(self.end, Err(Loss::Closed(_))) && other.end.is_err() {
+        let says_more = match (&self.end, &other.end) {
+            (_, Ok(())) => false,
+            (Ok(()), Err(_)) => true,
+            (Err(Loss::Closed(_)), Err(other)) => !matches!(other, Loss::Closed(_)),
+            (Err(Loss::Stalled), Err(Loss::Fatal(_))) => true,
+            _ => false,
+        };
+        if says_more {
             self.end = other.end;
         }
     }
@@ -149,8 +156,14 @@ impl Start {
 
 /// Whether so many threads can be had at a time.
 pub fn try_out(threads: u32) -> io::Result<()> {
+    let end = Mutex::new(());
     std::thread::scope(|scope| {
-        (1..threads).try_for_each(|_| Builder::new().spawn_scoped(scope, || ()).map(drop))
+        // They live until the last has begun.
+        let _all = end.lock();
+        (1..threads).try_for_each(|_| {
+            let begun = Builder::new().spawn_scoped(scope, || drop(end.lock()));
+            begun.map(drop)
+        })
     })
 }
 

@@ -13,6 +13,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Duration;
 
+/// A thread that waits for the end of a schedule looks this often whether another has lost the slice.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -156,12 +159,13 @@ impl Pool<'_, '_, '_> {
         let end_ns = schedule.due_ns(self.work.claims.all());
         loop {
             let left_ns = end_ns.saturating_sub(self.tally.clock.now());
-            if left_ns == 0 {
+            if left_ns == 0 || self.work.claims.is_lost() {
                 return;
             }
             self.beats += 1;
             self.beat();
-            std::thread::sleep(Duration::from_nanos(left_ns).min(self.work.limit / 4));
+            let look = LOOK.min(self.work.limit / 4);
+            std::thread::sleep(Duration::from_nanos(left_ns).min(look));
         }
     }
 

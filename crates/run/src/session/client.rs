@@ -45,18 +45,20 @@ fn own_cores(plan: &Plan, id: CellId, cell: &Cell, cores: &[usize]) -> u32 {
     }
 }
 
-/// Threads that would have cores of their own, if that is more than now and can be asked for.
+/// A number of threads to ask for, with which this cell has more of them, and cores for them.
 fn more_threads(plan: &Plan, cell: &Cell, own_cores: u32, cores: usize) -> Option<u32> {
     if plan.pins.is_some() || matches!(plan.work, Work::Insert(_)) {
         return None;
     }
     let mut wider = plan.clone();
     wider.jobs = ClientThreads {
-        most: (2 * own_cores).min(cell.clients),
+        // Not fewer than another cell has.
+        most: (2 * own_cores).max(plan.jobs.most),
         clients_each: 1,
     };
     let room = u32::try_from(cores_of_client(&wider, cores)).unwrap_or(u32::MAX);
-    (room > own_cores.max(plan.threads(cell))).then_some(room)
+    let has = own_cores.max(plan.threads(cell));
+    (room.min(cell.clients) > has).then_some(room)
 }
 
 fn client_finding(
@@ -91,7 +93,7 @@ fn client_finding(
     })?;
     let more = match (limit, more) {
         (ClientLimit::Busy { .. }, Some(threads)) => {
-            format!(" (--jobs {threads} gives the client more cores, and the servers fewer)")
+            format!(" (--jobs {threads} gives it more threads)")
         }
         _ => String::new(),
     };
