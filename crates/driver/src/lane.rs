@@ -42,7 +42,6 @@ use deltabench_workload::executable::{Draws, Executable};
 use deltabench_workload::pgbench::Program;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
-use std::iter::once;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
@@ -236,12 +235,16 @@ impl Lane {
     /// can be used again after [`reconnect`](Self::reconnect). A server without connections gives a void
     /// slice at once.
     pub fn run_slice(&mut self, server: usize, request: SliceRequest) -> SliceOutcome {
-        if let Some(refused) = self.refused(server, request) {
-            return refused;
-        }
-        let Some(link) = self.links.get_mut(server) else {
+        let used_up = self.used_up(request);
+        let link = self.links.get_mut(server);
+        let Some(link) = link.filter(|link| !link.parts.is_empty()) else {
             return self.not_started(format!("server {server} is not connected"));
         };
+        if let Some(detail) = used_up {
+            let mut outcome = self.not_started(detail);
+            outcome.void = Some(VoidReason::NothingDone);
+            return outcome;
+        }
         let program = self.executable.program.as_ref();
         let claims = Claims::new(request.operations);
         let work = |pulse| Work {
@@ -252,8 +255,6 @@ impl Lane {
             limit: self.op_timeout,
             pulse,
         };
-        self.turns.begin();
-        self.watchdog.arm(&link.sockets);
         let mut members = link
             .parts
             .iter_mut()
@@ -264,17 +265,18 @@ impl Lane {
                 work: work(pulse),
                 tally: Tally::new(&mut histogram.0, program),
             });
-        let share = match (members.next(), members.next()) {
-            (Some(member), None) => member.work_alone(Alone {
+        let Some(first) = members.next() else {
+            return self.not_started(format!("server {server} has no connections"));
+        };
+        let others: Vec<Member<'_>> = members.collect();
+        self.turns.begin();
+        self.watchdog.arm(&link.sockets);
+        let share = match others.is_empty() {
+            true => first.work_alone(Alone {
                 turns: &mut self.turns,
                 before_send: self.before_send.as_mut(),
             }),
-            (Some(first), Some(second)) => {
-                let others = once(second).chain(members).collect();
-                crew::work_together((first, others), &self.cores, &link.sockets)
-            }
-            // Refused above.
-            (None, _) => return self.not_started(format!("server {server} is not connected")),
+            false => crew::work_together((first, others), &self.cores, &link.sockets),
         };
         self.turns.end();
         let cut_off = self.watchdog.disarm();
@@ -297,18 +299,14 @@ impl Lane {
         outcome
     }
 
-    /// Why a slice cannot be done, as a void one.
-    fn refused(&mut self, server: usize, request: SliceRequest) -> Option<SliceOutcome> {
-        if !self.is_usable(server) {
-            return Some(self.not_started(format!("server {server} is not connected")));
-        }
+    /// That there is not so much to do, if a sequence ends before.
+    fn used_up(&self, request: SliceRequest) -> Option<String> {
         let last = request.first_operation.saturating_add(request.operations);
         let most = self.executable.operations_max.filter(|most| last > *most)?;
         let name = &self.executable.name;
-        let detail = format!("{name} ends after {most} operations: a sequence is used up");
-        let mut outcome = self.not_started(detail);
-        outcome.void = Some(VoidReason::NothingDone);
-        Some(outcome)
+        Some(format!(
+            "{name} ends after {most} operations: a sequence is used up"
+        ))
     }
 
     fn not_started(&mut self, detail: String) -> SliceOutcome {

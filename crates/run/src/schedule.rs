@@ -195,15 +195,15 @@ fn split(plan: &Plan, cell: &Cell, cores: &[usize], first: usize) -> (Vec<usize>
     let start = cores.iter().position(|core| *core == first).unwrap_or(0);
     let mut turned = cores.to_vec();
     turned.rotate_left(start);
-    let mut servers = turned.split_off(cores_of_client(plan, cores.len()));
+    let mut servers = turned.split_off(cores_of_client(plan, plan.jobs.most, cores.len()));
     servers.sort_unstable();
     turned.truncate(index(u64::from(plan.threads(cell))));
     (turned, servers)
 }
 
-/// Cores that the client side of a plan gets under `split`, of so many: one for each thread of the widest
-/// cell, and no more than half of them while a server is here.
-pub fn cores_of_client(plan: &Plan, cores: usize) -> usize {
+/// Cores that the client side gets under `split`, of so many, with so many threads in the widest cell: one
+/// for each, and no more than half of them while a server is here.
+pub fn cores_of_client(plan: &Plan, threads: u32, cores: usize) -> usize {
     let mut remotes = plan
         .servers
         .iter()
@@ -212,7 +212,7 @@ pub fn cores_of_client(plan: &Plan, cores: usize) -> usize {
         true => cores,
         false => cores / 2,
     };
-    index(u64::from(plan.jobs.most)).min(room).max(1)
+    index(u64::from(threads)).min(room).max(1)
 }
 
 /// Operations of each slice of a round, from the visit's calibrated `operations`, with the plan's jitter.
@@ -439,11 +439,7 @@ mod tests {
     #[test]
     fn a_client_of_many_threads_leaves_half_of_the_cores_to_servers_that_are_here() {
         let mut plan = plan_of(&["a", "b"], 8);
-        plan.jobs = ClientThreads {
-            most: 8,
-            clients_each: 1,
-        };
-        assert_eq!(cores_of_client(&plan, 8), 4);
+        assert_eq!(cores_of_client(&plan, 8, 8), 4);
         for (server, dsn) in plan
             .servers
             .iter_mut()
@@ -451,9 +447,9 @@ mod tests {
         {
             server.installation.remote = dsn.parse().ok();
         }
-        assert_eq!(cores_of_client(&plan, 8), 4, "one of them is here");
+        assert_eq!(cores_of_client(&plan, 8, 8), 4, "one of them is here");
         plan.servers.remove(0);
-        assert_eq!(cores_of_client(&plan, 8), 8);
+        assert_eq!(cores_of_client(&plan, 8, 8), 8);
     }
 
     #[test]

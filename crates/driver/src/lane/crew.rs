@@ -176,9 +176,9 @@ pub fn work_together<'a>(
     cores: &[usize],
     sockets: &Sockets,
 ) -> Share<'a> {
-    let before = sys::own_cores();
     let mut places = cores.iter().copied();
     let own = places.next();
+    let before = own.map(|_| sys::own_cores());
     let start = Start::default();
     let claims = first.work.claims;
     let mut refused = None;
@@ -205,7 +205,7 @@ pub fn work_together<'a>(
         }
         all
     });
-    if own.is_some() {
+    if let Some(before) = before {
         // It had them a moment ago.
         let _ = sys::pin_thread(&before);
     }

@@ -89,6 +89,8 @@ fn each_thread_has_its_clients_and_all_of_them_work() {
     });
     let mut lane = threaded(&server, &look_up(), FOUR_BY_TWO, PATIENCE);
     assert_eq!(lane.backend_pids(0).len(), 4);
+    let parts = format!("{lane:?}").matches("Part {").count();
+    assert_eq!(parts, 2, "one set of connections for each thread");
     let outcome = slice(&mut lane, 40, 1);
     assert_eq!(outcome.operations, 40);
     assert!(

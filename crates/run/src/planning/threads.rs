@@ -5,12 +5,12 @@ use deltabench_model::plan::{Pins, Placement};
 use deltabench_model::threads::ClientThreads;
 
 /// Clients that keep a thread busy for about two thirds of its time with point queries: each of them does
-/// 25,000 a second on a core of its own, and a thread with four clients takes 6.5 µs for one
-/// (docs/decisions/0007).
+/// 26,000 a second where the server has a core for each (published), and a thread with four clients takes
+/// 6.5 µs for one (docs/guide/client.md, docs/decisions/0007).
 const CLIENTS_OF_A_THREAD: u32 = 4;
 
-/// The client may have one core in so many. A point query takes about 3.5 times as long on the server as on
-/// the client, so this leaves the client a margin of a third where all cores are busy.
+/// The client may have one core in so many: a point query takes 8.3 µs of the client and 22 of the server
+/// with 16 clients (docs/decisions/0007), so where all cores are busy the client needs 27 % of them.
 const SHARE_OF_CORES: u32 = 3;
 
 /// Where client and servers run.

@@ -9,7 +9,6 @@ use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
-use deltabench_model::threads::ClientThreads;
 use deltabench_model::units::to_u64;
 use deltabench_model::work::Work;
 use deltabench_observe::own_affinity;
@@ -50,13 +49,9 @@ fn more_threads(plan: &Plan, cell: &Cell, own_cores: u32, cores: usize) -> Optio
     if plan.pins.is_some() || matches!(plan.work, Work::Insert(_)) {
         return None;
     }
-    let mut wider = plan.clone();
-    wider.jobs = ClientThreads {
-        // Not fewer than another cell has.
-        most: (2 * own_cores).max(plan.jobs.most),
-        clients_each: 1,
-    };
-    let room = u32::try_from(cores_of_client(&wider, cores)).unwrap_or(u32::MAX);
+    // Not fewer than another cell has.
+    let wanted = (2 * own_cores).max(plan.jobs.most);
+    let room = u32::try_from(cores_of_client(plan, wanted, cores)).unwrap_or(u32::MAX);
     let has = own_cores.max(plan.threads(cell));
     (room.min(cell.clients) > has).then_some(room)
 }
@@ -106,4 +101,43 @@ fn client_finding(
             cell.workload, cell.clients
         ),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::plan_of;
+    use deltabench_model::plan::Pins;
+    use deltabench_model::threads::ClientThreads;
+
+    #[test]
+    fn more_threads_are_only_asked_for_where_the_cell_would_have_cores_for_them() {
+        let mut plan = plan_of(&["a", "b"], 8);
+        let (narrow, wide) = (plan.cells[0].clone(), plan.cells[7].clone());
+        assert_eq!(more_threads(&plan, &wide, 1, 8), Some(2));
+        assert_eq!(
+            more_threads(&plan, &wide, 1, 2),
+            None,
+            "the servers need it"
+        );
+        assert_eq!(more_threads(&plan, &narrow, 1, 8), None, "one client");
+        plan.jobs = ClientThreads {
+            most: 4,
+            clients_each: 4,
+        };
+        assert_eq!(
+            more_threads(&plan, &wide, 2, 32),
+            Some(4),
+            "as many as others"
+        );
+        plan.pins = Some(Pins {
+            server: vec![0],
+            client: vec![1],
+        });
+        assert_eq!(
+            more_threads(&plan, &wide, 1, 8),
+            None,
+            "cores given by hand"
+        );
+    }
 }
