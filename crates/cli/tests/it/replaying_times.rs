@@ -89,7 +89,9 @@ fn a_statement_that_loses_its_index_is_slower_by_its_share_of_the_workload() {
         (impact.as_f64().unwrap() - half).abs() < 1e-9,
         "its share is a half"
     );
-    assert_ne!(time(&answer, "by_name")["verdict"], "slower");
+    // Its plan is the same. That no noise makes it a few percent slower is no promise of a test machine.
+    let by_name = time(&answer, "by_name");
+    assert!(by_name["ratio"]["low"].as_f64().unwrap() < 1.5, "{by_name}");
     let times = &answer["times"];
     assert_eq!(
         (&times["blocks"], &times["statements"]),
