@@ -4,7 +4,9 @@
 //! where experiment files have a table for it.
 
 mod chain;
+mod factor;
 pub mod insert;
+pub mod orders;
 pub mod outlook;
 pub mod pgbench;
 pub mod rocksdb;
@@ -21,6 +23,7 @@ use deltabench_model::work::Work;
 use deltabench_run::planning::Request;
 use deltabench_workload::Library;
 use insert::arguments::InsertArguments;
+use orders::arguments::OrdersArguments;
 use pgbench::arguments::PgbenchArguments;
 use rocksdb::arguments::RocksdbArguments;
 use std::path::Path;
@@ -54,6 +57,12 @@ pub enum Command {
                       deltabench rocksdb rocksdb:10.2.1 --block-cache lru,hyper-clock --threads 1,4"
     )]
     Rocksdb(Box<RocksdbArguments>),
+    /// Compare servers with order entry: five transactions derived from TPC-C, each alone and as a mix
+    #[command(
+        after_help = "Example: deltabench orders postgres:17 postgres:18 --quick\n         \
+                      deltabench orders postgres:17 postgres:18 --warehouses 10 -c 1,8 --form functions"
+    )]
+    Orders(Box<OrdersArguments>),
 }
 
 /// Measures what was asked for.
@@ -63,6 +72,7 @@ pub fn measure(command: Command, config: &Config) -> Result<u8, Failure> {
         Command::Pgbench(arguments) => pgbench::pgbench(&arguments, config),
         Command::Insert(arguments) => insert::insert(*arguments, config),
         Command::Rocksdb(arguments) => rocksdb::rocksdb(&arguments, config),
+        Command::Orders(arguments) => orders::orders(*arguments, config),
     }
 }
 
@@ -104,10 +114,11 @@ pub fn request_of(
     pgbench::experiment::apply(experiment, part, directory, &mut request)?;
     insert::experiment::apply(experiment, part, &mut request);
     rocksdb::experiment::apply(experiment, part, &mut request);
+    orders::experiment::apply(experiment, part, &mut request)?;
     Ok(request)
 }
 
 /// The coordinates of a part, with the value that a word of its file got.
 pub fn coordinates(part: &Part, work: &Work) -> Vec<(String, String)> {
-    pgbench::experiment::coordinates(part, work.pgbench())
+    factor::coordinates(part, work.scale())
 }

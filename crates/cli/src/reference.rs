@@ -68,14 +68,21 @@ fn page(title: &str, text: &str) -> String {
 }
 
 /// Commands with so many options that they have a separate page.
-const BENCHMARKS: [&str; 5] = ["pgbench", "insert", "rocksdb", "crosscheck", "calibrate"];
+const BENCHMARKS: [&str; 6] = [
+    "pgbench",
+    "insert",
+    "rocksdb",
+    "orders",
+    "crosscheck",
+    "calibrate",
+];
 
 fn commands_page() -> String {
     let mut page = page(
         "Commands",
         "The help of every command, as `deltabench COMMAND --help` prints it, without its blank lines \
          and without the options that all of them have: `--lab`, `--cache` and `--offline`. Those of \
-         `pgbench`, `insert`, `rocksdb`, `crosscheck` and `calibrate` are on [a separate \
+         `pgbench`, `insert`, `rocksdb`, `orders`, `crosscheck` and `calibrate` are on [a separate \
          page](benchmarks.md).",
     );
     let mut root = Arguments::command().term_width(HELP);

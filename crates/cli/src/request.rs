@@ -129,6 +129,7 @@ pub fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
             visit_seconds: defaults::QUICK_VISIT_SECONDS,
             warmup_seconds: defaults::WARMUP_SECONDS,
             connections_per_visit: defaults::CONNECTIONS_PER_VISIT,
+            sustained: false,
             deadline_seconds: None,
         },
         placement: placement(None),
@@ -195,6 +196,7 @@ fn timing(shape: &Shape, quick: bool, limits: &Limits) -> Result<Timing, Problem
         visit_seconds,
         warmup_seconds,
         connections_per_visit: defaults::CONNECTIONS_PER_VISIT,
+        sustained: false,
         deadline_seconds: budget.or(quick.then_some(defaults::QUICK_DEADLINE_SECONDS)),
     })
 }

@@ -168,9 +168,13 @@ impl<'a> Index<'a> {
 }
 
 /// Whether a cell is measured in whole steps. Where an embedded engine is written to, a turn is a whole step:
-/// what delays its writers goes by the clock, so it cannot be stopped and go on.
+/// what delays its writers goes by the clock, so it cannot be stopped and go on. In a sustained visit a
+/// checkpoint or a vacuum disturbs the rounds, and that is what is measured.
 pub fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
-    plan.has_whole_steps() || plan.work.gives_totals() || (plan.work.is_embedded() && cell.writes)
+    plan.has_whole_steps()
+        || plan.work.gives_totals()
+        || plan.timing.sustained
+        || (plan.work.is_embedded() && cell.writes)
 }
 
 /// Whether a cell's work comes in bursts that belong to it, so that its typical operation is that of all its
@@ -178,7 +182,9 @@ pub fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
 ///
 /// Visits from cold caches are about their first rounds.
 fn is_pooled(plan: &Plan, cell: &Cell) -> bool {
-    plan.cache == CacheState::Cold || plan.work.comes_in_bursts(&cell.workload)
+    plan.cache == CacheState::Cold
+        || plan.timing.sustained
+        || plan.work.comes_in_bursts(&cell.workload)
 }
 
 /// What a cell's rounds say about themselves, whatever was measured in them.

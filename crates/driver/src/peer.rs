@@ -260,6 +260,7 @@ impl PeerWork {
             mode: self.mode(),
             variables: vec![("rows".to_owned(), rows.to_string())],
             max_tries: 1,
+            shared_names: false,
             latency_limit_ms: None,
             writes: false,
         };

@@ -11,6 +11,7 @@ use crate::scan::{Described, Scanner};
 use deltabench_model::work::pgbench::QueryMode;
 use deltabench_workload::executable::Draws;
 use deltabench_workload::pgbench::{Action, Player, Program, ScriptError, SqlStatement};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// SQLSTATE of ours: an expression, variable or result of a script that cannot be. No server uses this class.
@@ -60,7 +61,9 @@ struct Form {
     /// Body of Bind before its parameters.
     bind: Vec<u8>,
     parameters: usize,
-    /// Whether the server knows it, by name.
+    /// The statement whose name it has, and so whose plan on the server: its own, or the first with its text.
+    first: usize,
+    /// Whether the server knows it, by name; of the first with its text.
     prepared: bool,
     /// Whether a script wants its rows.
     captured: bool,
@@ -76,9 +79,16 @@ struct Pipeline {
 impl Performer {
     /// The part of the client with that number.
     pub fn new(program: &Program, client: u32) -> Result<Self, TooLarge> {
+        let mut known = HashMap::new();
         let forms = (0..)
             .zip(program.statements())
-            .map(|(index, statement)| Form::new(program.mode, index, statement))
+            .map(|(index, statement)| {
+                let first = match program.shared_names {
+                    true => *known.entry(statement.sql.as_str()).or_insert(index),
+                    false => index,
+                };
+                Form::new(program.mode, first, statement)
+            })
             .collect::<Result<_, _>>()?;
         Ok(Self {
             player: Player::new(program, client),
@@ -91,10 +101,11 @@ impl Performer {
         })
     }
 
-    /// Parse and Sync for a statement, if it is to be prepared.
+    /// Parse and Sync for a statement, if it is to be prepared and is the first with its text.
     pub fn preparation(&self, statement: usize) -> Option<Vec<u8>> {
         let form = self.forms.get(statement)?;
-        (self.mode == QueryMode::Prepared).then(|| [form.parse.as_slice(), SYNC].concat())
+        let wanted = self.mode == QueryMode::Prepared && form.first == statement;
+        wanted.then(|| [form.parse.as_slice(), SYNC].concat())
     }
 
     /// The server knows a statement now.
@@ -242,18 +253,19 @@ impl Performer {
 
     #[inline]
     fn write_execution(&mut self, program: &Program, statement: usize) -> Result<(), TooLarge> {
-        let Some(form) = self.forms.get_mut(statement) else {
+        let Some(form) = self.forms.get(statement) else {
             return Err(TooLarge::Statements);
         };
-        if !form.prepared {
+        let first = form.first;
+        let known = self.forms.get(first).is_some_and(|first| first.prepared);
+        if !known {
             if self.mode == QueryMode::Prepared {
                 // An earlier try may have got as far as to make the name known.
                 message(&mut self.out, b'C', |out| {
                     out.push(b'S');
                     out.extend_from_slice(form.name());
                 })?;
-                form.prepared = true;
-                self.parsing.push(statement);
+                self.parsing.push(first);
             }
             self.out.extend_from_slice(&form.parse);
         }
@@ -269,6 +281,9 @@ impl Performer {
             return Err(TooLarge::Message);
         }
         self.out.extend_from_slice(DESCRIBE_AND_EXECUTE);
+        if !known && self.mode == QueryMode::Prepared {
+            self.prepared(first);
+        }
         Ok(())
     }
 
@@ -339,11 +354,13 @@ impl Performer {
 }
 
 impl Form {
-    fn new(mode: QueryMode, index: usize, statement: &SqlStatement) -> Result<Self, TooLarge> {
+    /// A statement that the server knows by the name of the `first` with its text.
+    fn new(mode: QueryMode, first: usize, statement: &SqlStatement) -> Result<Self, TooLarge> {
         let mut form = Self {
             parse: Vec::new(),
             bind: Vec::new(),
             parameters: statement.parameters,
+            first,
             prepared: false,
             captured: statement.capture.is_some(),
         };
@@ -353,7 +370,7 @@ impl Form {
         let count = u16::try_from(statement.parameters).map_err(|_| TooLarge::Placeholders)?;
         let mut name = Vec::new();
         if mode == QueryMode::Prepared {
-            name.extend_from_slice(&statement_name(index)?);
+            name.extend_from_slice(&statement_name(first)?);
         }
         message(&mut form.parse, b'P', |out| {
             zero_ended(out, &name);
@@ -430,6 +447,7 @@ mod tests {
             mode,
             variables: Vec::new(),
             max_tries: 1,
+            shared_names: false,
             latency_limit_ms: None,
             writes: false,
         };
@@ -453,6 +471,48 @@ mod tests {
         }
         performer.draw(&program, &mut Draws::new(1, 0));
         performer.first_bytes(&program).to_vec()
+    }
+
+    #[test]
+    fn statements_of_one_text_share_a_name_only_if_the_program_says_so() {
+        let script = "\\set a 1\n\\set b 2\nSELECT :a;\nSELECT :b;\nSELECT 'x', :a;\n";
+        let mut program = program(QueryMode::Prepared, script);
+        let prepared = |program: &Program| {
+            let performer = Performer::new(program, 0).unwrap();
+            let all = (0..3).map(|statement| performer.preparation(statement).is_some());
+            let binds: Vec<Vec<u8>> = performer
+                .forms
+                .iter()
+                .map(|form| form.bind.clone())
+                .collect();
+            (
+                all.collect::<Vec<_>>(),
+                binds[0] == binds[1],
+                binds[0] == binds[2],
+            )
+        };
+        assert_eq!(prepared(&program), (vec![true; 3], false, false));
+        program.shared_names = true;
+        assert_eq!(prepared(&program), (vec![true, false, true], true, false));
+        // The second copy is executed without Parse once the first is known, and parsed if it is not.
+        let mut performer = Performer::new(&program, 0).unwrap();
+        performer.draw(&program, &mut Draws::new(1, 0));
+        assert!(
+            performer
+                .first_bytes(&program)
+                .windows(6)
+                .any(|part| part == b"SELECT")
+        );
+        performer.give_up();
+        assert!(!performer.forms[0].prepared);
+        performer.prepared(0);
+        performer.draw(&program, &mut Draws::new(1, 0));
+        assert!(
+            !performer
+                .first_bytes(&program)
+                .windows(6)
+                .any(|part| part == b"SELECT")
+        );
     }
 
     /// As strace shows it of pgbench 15, but that it calls the statements P_0 and P_1.

@@ -3,7 +3,7 @@
 use crate::kinds::TABLES;
 
 /// Of the whole file.
-pub(crate) const ROOT: [&str; 16] = [
+pub(crate) const ROOT: [&str; 17] = [
     "format",
     "version",
     "name",
@@ -17,6 +17,7 @@ pub(crate) const ROOT: [&str; 16] = [
     "pgbench",
     "insert",
     "rocksdb",
+    "orders",
     "data",
     "limits",
     "measurement",

@@ -1,8 +1,9 @@
 //! Tables of an experiment file that belong to one kind of benchmark.
 //!
-//! A new one is a file here, a field of [`Kinds`] and its rows in `TABLES` and `SIZES`.
+//! A new one is a file here, a field of [`Kinds`] and its rows in `TABLES`, and in `SIZES` or `SCALED`.
 
 mod insert;
+mod orders;
 mod pgbench;
 mod rocksdb;
 
@@ -10,6 +11,7 @@ use deltabench_document::Section;
 use deltabench_model::problem::Problem;
 use deltabench_model::work::{self, rocksdb::BLOCK_CACHE};
 pub use insert::Insert;
+pub use orders::Orders;
 pub(crate) use pgbench::{DEFAULT_SCALE, scales};
 pub use pgbench::{Pgbench, ScaleFactor, ScriptMix, ScriptName};
 pub use rocksdb::Rocksdb;
@@ -17,15 +19,40 @@ pub(crate) use rocksdb::{check_targets, of_servers};
 use std::ops::RangeInclusive;
 
 /// The tables with their keys.
-pub(crate) const TABLES: [(&str, &[&str]); 4] = [
+pub(crate) const TABLES: [(&str, &[&str]); 5] = [
     ("pgbench", &pgbench::KEYS),
     ("pgbench.scripts", &pgbench::MIX_KEYS),
     ("insert", &insert::KEYS),
+    ("orders", &orders::KEYS),
     ("rocksdb", &rocksdb::KEYS),
 ];
 
-/// The table whose `scale` is an axis of parts.
-pub(crate) const SCALED: &str = "pgbench";
+/// A factor of the tables' size that may be a share of the memory: an axis of parts.
+pub(crate) struct Scaled {
+    pub(crate) table: &'static str,
+    /// The key, which is the axis too.
+    pub(crate) key: &'static str,
+    /// Numbers that may be written.
+    pub(crate) range: RangeInclusive<i64>,
+    /// What holds where nothing is written.
+    pub(crate) default: ScaleFactor,
+}
+
+/// The tables with such a factor; the first stands for files that have none of them.
+pub(crate) const SCALED: [Scaled; 2] = [
+    Scaled {
+        table: "pgbench",
+        key: "scale",
+        range: pgbench::SCALE,
+        default: DEFAULT_SCALE,
+    },
+    Scaled {
+        table: "orders",
+        key: "warehouses",
+        range: orders::WAREHOUSES,
+        default: orders::DEFAULT_WAREHOUSES,
+    },
+];
 
 /// How large the data are: an axis of parts.
 pub(crate) struct Size {
@@ -63,6 +90,8 @@ pub struct Kinds {
     pub insert: Option<Insert>,
     /// RocksDB, instead of workloads.
     pub rocksdb: Option<Rocksdb>,
+    /// Order entry, instead of workloads but at their clients.
+    pub orders: Option<Orders>,
 }
 
 impl Kinds {
@@ -72,17 +101,19 @@ impl Kinds {
     pub(crate) fn read(root: &Section<'_>) -> Result<Self, Problem> {
         let rocksdb = rocksdb::rocksdb(root)?;
         let insert = insert::insert(root)?;
+        let orders = orders::orders(root)?;
         let pgbench = pgbench::pgbench(root)?;
         Ok(Self {
             pgbench,
             insert,
             rocksdb,
+            orders,
         })
     }
 
     /// Whether something is measured beside workloads, which need not be there then.
     pub(crate) fn beside(&self) -> bool {
-        self.pgbench.is_some()
+        self.pgbench.is_some() || self.orders.is_some()
     }
 
     /// Clients, or threads, of what is measured in place of workloads; absent: workloads are.

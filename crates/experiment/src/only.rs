@@ -6,11 +6,12 @@ use crate::server::Server;
 use deltabench_model::problem::{Problem, nearest};
 
 /// Axes of parts.
-const PART_AXES: [&str; 7] = [
+const PART_AXES: [&str; 8] = [
     "rows",
     "keys",
     "tables",
     "scale",
+    "warehouses",
     "memory",
     "storage",
     "repetition",
@@ -40,9 +41,9 @@ struct Filter {
 impl Experiment {
     /// The part of the study that filters pick: `point-query` (a workload), `clients=4`,
     /// `server=postgres:18*` (by label, name or target), `rows=…`, `keys=…`, `tables=…`, `scale=…`,
-    /// `memory=…`, `storage=…`, `repetition=1`, or what servers differ in: `configuration=cx10c*`,
-    /// `io_workers=4`. Several of one kind are alternatives, different kinds all must hold. The base always
-    /// stays.
+    /// `warehouses=…`, `memory=…`, `storage=…`, `repetition=1`, or what servers differ in:
+    /// `configuration=cx10c*`, `io_workers=4`. Several of one kind are alternatives, different kinds all must
+    /// hold. The base always stays.
     ///
     /// Labels and coordinates stay those of the whole study. Workloads are not known here: they are kept in
     /// [`Experiment::only_workloads`], for [`Experiment::wants_workload`].
@@ -249,7 +250,10 @@ fn fits(filter: &Filter, word: &str) -> bool {
 }
 
 fn is_number(axis: &str) -> bool {
-    matches!(axis, "rows" | "keys" | "tables" | "scale" | "repetition")
+    matches!(
+        axis,
+        "rows" | "keys" | "tables" | "scale" | "warehouses" | "repetition"
+    )
 }
 
 fn nothing(text: &str, what: &str, there: &[&str], wanted: &str) -> Problem {

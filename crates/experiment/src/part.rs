@@ -37,7 +37,7 @@ pub struct Part {
     /// its keys.
     pub rows: u64,
     pub tables: u32,
-    /// Scale of pgbench's tables; of no meaning without them.
+    /// Scale of pgbench's tables, or warehouses; of no meaning without them.
     pub scale: ScaleFactor,
     /// Memory of each server, as written; absent: no limit.
     pub memory: Option<String>,
@@ -120,15 +120,8 @@ impl Axes {
             "tables",
             tables.into_iter().map(Value::Tables).collect(),
         );
-        let scaled = root.section(kinds::SCALED, format!("[{}]", kinds::SCALED))?;
-        let scaled = scaled.as_ref();
-        let scales = scaled.map(kinds::scales).transpose()?.flatten();
-        let scales = scales.unwrap_or_else(|| vec![DEFAULT_SCALE]);
-        add(
-            scaled,
-            "scale",
-            scales.into_iter().map(Value::Scale).collect(),
-        );
+        let (name, scales, place) = scaled_axis(root)?;
+        add(place.as_ref(), name, scales);
         let limits = root.section("limits", "[limits]")?;
         let limits = limits.as_ref();
         let memory = texts(limits, "memory", NO_LIMIT, |text| match text {
@@ -227,6 +220,26 @@ impl Axes {
             }
         }
     }
+}
+
+/// The axis of the tables that have a factor for their size, with the section that it is in.
+fn scaled_axis<'a>(
+    root: &Section<'a>,
+) -> Result<(&'static str, Vec<Value>, Option<Section<'a>>), Problem> {
+    let [first, ..] = &kinds::SCALED;
+    let own = kinds::SCALED.iter();
+    let scaled = own
+        .rev()
+        .find(|scaled| root.value(scaled.table).is_some())
+        .unwrap_or(first);
+    let section = root.section(scaled.table, format!("[{}]", scaled.table))?;
+    let scales = section
+        .as_ref()
+        .map(|section| kinds::scales(section, scaled));
+    let scales = scales.transpose()?.flatten();
+    let scales = scales.unwrap_or_else(|| vec![scaled.default]);
+    let values = scales.into_iter().map(Value::Scale).collect();
+    Ok((scaled.key, values, section))
 }
 
 fn at(part: &Part, axis: &Axis, value: &Value) -> Part {

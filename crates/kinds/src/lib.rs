@@ -8,6 +8,7 @@
 //! A new kind is a folder here, a row of [`Work`] and a line in [`run_half`] and [`show_half`].
 
 pub mod insert;
+pub mod orders;
 pub mod pgbench;
 pub mod replay;
 pub mod rocksdb;
@@ -48,6 +49,7 @@ pub fn show_half(work: &Work) -> &'static dyn Show {
         Work::Insert(_) => &insert::Insert,
         Work::Rocksdb(_) => &rocksdb::Rocksdb,
         Work::Replay(_) => &REPLAY,
+        Work::Orders(_) => &orders::Orders,
     }
 }
 
@@ -71,6 +73,7 @@ pub fn run_half(work: &Work) -> &'static dyn Benchmark {
         Work::Insert(_) => &insert::Insert,
         Work::Rocksdb(_) => &rocksdb::Rocksdb,
         Work::Replay(_) => &REPLAY,
+        Work::Orders(_) => &orders::Orders,
     }
 }
 
@@ -80,7 +83,7 @@ pub fn run_half(work: &Work) -> &'static dyn Benchmark {
 pub fn check_counted(plan: &Plan) -> Result<(), Problem> {
     deltabench_counting::check(plan)?;
     match &plan.work {
-        Work::Workloads(_) | Work::Insert(_) => Ok(()),
+        Work::Workloads(_) | Work::Orders(_) | Work::Insert(_) => Ok(()),
         Work::Rocksdb(_) => rocksdb::check_counted(plan),
         Work::Replay(_) => Err(replay::not_counted()),
     }
@@ -91,7 +94,7 @@ pub fn check_counted(plan: &Plan) -> Result<(), Problem> {
 /// Errors: it is such a run, with the command that counts.
 pub fn check_counted_after(work: &Work) -> Result<(), Problem> {
     match work {
-        Work::Workloads(_) => Ok(()),
+        Work::Workloads(_) | Work::Orders(_) => Ok(()),
         Work::Insert(_) => Err(insert::measured_steps()),
         Work::Rocksdb(_) => Err(rocksdb::measured_steps()),
         Work::Replay(_) => Err(replay::not_counted()),
@@ -104,7 +107,7 @@ pub fn check_counted_after(work: &Work) -> Result<(), Problem> {
 pub fn count(session: &mut Session<'_>, counter: &Counter) -> Result<SessionEnd, Problem> {
     let plan = session.plan;
     match &plan.work {
-        Work::Workloads(_) => deltabench_counting::count(session, counter),
+        Work::Workloads(_) | Work::Orders(_) => deltabench_counting::count(session, counter),
         Work::Insert(setup) => insert::count(setup, session, counter),
         Work::Rocksdb(setup) => rocksdb::count(setup, session, counter),
         Work::Replay(_) => Err(replay::not_counted()),

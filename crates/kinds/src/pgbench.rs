@@ -10,6 +10,7 @@ pub mod shown;
 pub(crate) use findings::findings;
 pub(crate) use loading::PgbenchData;
 pub use loading::make_tables;
+pub(crate) use plans::plans;
 
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::CellOrder;
@@ -128,6 +129,7 @@ pub(crate) mod tests {
             mode: QueryMode::Simple,
             variables: Vec::new(),
             max_tries: 1,
+            shared_names: false,
             latency_limit_ms: None,
             writes: false,
         }

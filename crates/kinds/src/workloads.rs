@@ -11,7 +11,7 @@ mod takes;
 
 use crate::pgbench::{self, PgbenchData};
 use crate::shown::{JudgedRun, Show, Shown};
-use blocks::BlockState;
+pub(crate) use blocks::BlockState;
 use deltabench_compare::Reader;
 use deltabench_model::finding::Finding;
 use deltabench_model::plan::{Cell, Plan};
@@ -24,7 +24,7 @@ use deltabench_run::session::Session;
 use deltabench_store::Store;
 use deltabench_workload::Library;
 use std::sync::Arc;
-use takes::{needs_of, time_of};
+pub(crate) use takes::{needs_of, time_of};
 
 /// Workloads of the library, of the user's, and mixes of pgbench's scripts.
 pub struct Workloads;

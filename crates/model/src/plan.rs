@@ -357,6 +357,10 @@ pub struct Timing {
     pub warmup_seconds: f64,
     /// Reconnects inside a visit: its rounds are divided over this many connections in turn.
     pub connections_per_visit: u32,
+    /// Whether a visit is one pass on each server, one server after another: nothing is stopped or made anew
+    /// in it, so checkpoints, vacuum and growth are part of what is measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sustained: bool,
     /// Begin no block that would end past this many seconds of measuring; absent means run all blocks.
     pub deadline_seconds: Option<f64>,
 }

@@ -1,12 +1,14 @@
 //! What a run does: the kind of benchmark, with the setup that is its own.
 
 pub mod insert;
+pub mod orders;
 pub mod pgbench;
 pub mod replay;
 pub mod rocksdb;
 
 use crate::cell::WorkloadSource;
 use insert::InsertSetup;
+use orders::OrdersSetup;
 use pgbench::PgbenchSetup;
 use replay::ReplaySetup;
 use rocksdb::{RocksdbSetup, RocksdbStep};
@@ -26,6 +28,8 @@ pub enum Work {
     Rocksdb(RocksdbSetup),
     /// Reads of a captured workload with their values: the cells are its statements.
     Replay(ReplaySetup),
+    /// Order entry: transactions in the way of TPC-C, in slices as workloads are.
+    Orders(OrdersSetup),
 }
 
 /// What workloads need beside their definitions.
@@ -98,6 +102,10 @@ impl Work {
                 totals: true,
                 ..Traits::default()
             },
+            Self::Orders(_) => Traits {
+                title: "orders",
+                ..Traits::default()
+            },
         }
     }
 
@@ -160,7 +168,10 @@ impl Work {
 
     /// The scale factor of its tables, where they have one.
     pub fn scale(&self) -> Option<u32> {
-        Some(self.pgbench()?.tables.scale)
+        match self {
+            Self::Orders(setup) => Some(setup.warehouses),
+            _ => Some(self.pgbench()?.tables.scale),
+        }
     }
 
     /// Whether a block is one pass of whole steps on each server, one server after another.
@@ -177,19 +188,29 @@ impl Work {
     /// it.
     #[must_use]
     pub fn on_small_tables(mut self) -> Self {
-        if let Self::Workloads(WorkloadsSetup {
-            pgbench: Some(setup),
-        }) = &mut self
-        {
-            setup.tables.scale = setup.tables.scale.min(1);
+        match &mut self {
+            Self::Workloads(WorkloadsSetup {
+                pgbench: Some(setup),
+            }) => setup.tables.scale = setup.tables.scale.min(1),
+            Self::Orders(setup) => setup.resize(1),
+            _ => {}
         }
         self
     }
 
-    /// What is done with pgbench, if anything is.
+    /// Scripts in the language of pgbench, if there are any.
     pub fn pgbench(&self) -> Option<&PgbenchSetup> {
         match self {
             Self::Workloads(setup) => setup.pgbench.as_ref(),
+            Self::Orders(setup) => Some(&setup.scripts),
+            _ => None,
+        }
+    }
+
+    /// Order entry, if that is what is done.
+    pub fn orders(&self) -> Option<&OrdersSetup> {
+        match self {
+            Self::Orders(setup) => Some(setup),
             _ => None,
         }
     }

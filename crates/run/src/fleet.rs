@@ -376,6 +376,23 @@ impl<'a> Fleet<'a> {
         self.run_admin(schedule, servers, cell, &chores, interrupted)
     }
 
+    /// What must hold of the tables that a cell has used on a running server and does not: the server, or the
+    /// workload, has lost something.
+    ///
+    /// Errors: whatever the server answered, with the tail of its log.
+    pub fn broken(
+        &self,
+        schedule: &BlockSchedule,
+        server: ServerId,
+        cell: &Cell,
+    ) -> Result<Vec<String>, Problem> {
+        let place = place_of(schedule, server);
+        let site = self.site(place, server.index())?;
+        let mut client = site.open(tables_of(self.plan.order, cell))?;
+        let broken = self.tables.broken(&mut client);
+        broken.map_err(|problem| self.with_log(problem, place))
+    }
+
     /// Does chores on the tables of a cell's workload, in the database that the cell uses, each on all of
     /// these running servers before the next.
     ///

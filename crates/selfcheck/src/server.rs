@@ -25,6 +25,7 @@ pub(crate) fn plan(
                     visit_seconds: 1.0,
                     warmup_seconds: 0.0,
                     connections_per_visit: 1,
+                    sustained: false,
                     deadline_seconds: None,
                 },
             ),

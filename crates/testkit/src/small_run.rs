@@ -49,6 +49,7 @@ pub fn timing(blocks: u32) -> Timing {
         visit_seconds: 1.0,
         warmup_seconds: 0.3,
         connections_per_visit: 2,
+        sustained: false,
         deadline_seconds: None,
     }
 }

@@ -33,6 +33,7 @@ pub mod executable;
 mod expression;
 pub mod insert;
 mod library;
+pub mod orders;
 mod permutation;
 pub mod pgbench;
 mod published;

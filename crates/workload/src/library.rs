@@ -167,6 +167,7 @@ impl Library {
             mode: QueryMode::Simple,
             variables: Vec::new(),
             max_tries: 1,
+            shared_names: false,
             latency_limit_ms: None,
             writes: false,
         };

@@ -169,6 +169,7 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
             visit_seconds: f64::from(setup.query_seconds),
             warmup_seconds: 0.0,
             connections_per_visit: 1,
+            sustained: false,
             ..request.timing
         },
         placebo: !arguments.no_placebo,

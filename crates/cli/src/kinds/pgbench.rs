@@ -47,6 +47,7 @@ fn request(arguments: &PgbenchArguments) -> Result<Request, Problem> {
             mode: arguments.protocol.into(),
             variables: variables(&arguments.variables)?,
             max_tries: arguments.max_tries,
+            shared_names: false,
             latency_limit_ms: arguments.latency_limit,
             writes: arguments.scripts.writes,
         })),
@@ -81,6 +82,7 @@ pub fn of_scripts(paths: &[&PathBuf]) -> Result<Option<PgbenchSetup>, Problem> {
         mode: QueryMode::Simple,
         variables: Vec::new(),
         max_tries: 1,
+        shared_names: false,
         latency_limit_ms: None,
         writes: false,
     }))

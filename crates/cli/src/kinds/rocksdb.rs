@@ -239,6 +239,7 @@ fn request(arguments: &RocksdbArguments) -> Result<Request, Problem> {
             visit_seconds: f64::from(setup.seconds),
             warmup_seconds: warmup(setup.seconds),
             connections_per_visit: 1,
+            sustained: false,
             deadline_seconds: exactness.budget.as_deref().map(time).transpose()?,
         },
         placement: (Placement::Free, Placement::Free),

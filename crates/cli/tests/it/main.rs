@@ -17,6 +17,7 @@ mod experiments;
 mod insert;
 mod lab;
 mod labs;
+mod orders;
 mod pgbench;
 mod records;
 mod refusals;

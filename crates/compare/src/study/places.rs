@@ -151,7 +151,7 @@ fn derived(plan: &Plan, name: &str) -> String {
     match name {
         "rows" => plan.data.rows.to_string(),
         "tables" => plan.data.tables.to_string(),
-        "scale" => match plan.work.scale() {
+        "scale" | "warehouses" => match plan.work.scale() {
             Some(scale) => scale.to_string(),
             None => "none".to_owned(),
         },

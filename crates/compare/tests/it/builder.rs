@@ -69,6 +69,7 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
                     visit_seconds: 3.0,
                     warmup_seconds: 1.0,
                     connections_per_visit: 1,
+                    sustained: false,
                     deadline_seconds: None,
                 },
             ),

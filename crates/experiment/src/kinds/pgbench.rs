@@ -1,5 +1,6 @@
 //! `[pgbench]`: its tables, its scripts, and how they are sent.
 
+use super::Scaled;
 use crate::syntax;
 use deltabench_document::{Placed, Section, Value};
 use deltabench_model::problem::Problem;
@@ -27,7 +28,7 @@ pub(crate) const KEYS: [&str; 14] = [
 /// Of a mix of scripts of `[pgbench]`.
 pub(crate) const MIX_KEYS: [&str; 2] = ["name", "scripts"];
 /// Scale factors: 100,000 rows of accounts each; more than these could not be counted.
-const SCALE: std::ops::RangeInclusive<i64> = 1..=90_000;
+pub(crate) const SCALE: std::ops::RangeInclusive<i64> = 1..=90_000;
 /// Percent of a page that is filled.
 const FILLFACTOR: std::ops::RangeInclusive<i64> = 10..=100;
 /// Partitions of accounts.
@@ -215,15 +216,18 @@ fn variables(section: &Section<'_>) -> Result<Vec<(String, String)>, Problem> {
     Ok(found)
 }
 
-/// The values of `scale`, in the order of the file.
-pub(crate) fn scales(section: &Section<'_>) -> Result<Option<Vec<ScaleFactor>>, Problem> {
-    let key = "scale";
+/// The values of a factor, in the order of the file.
+pub(crate) fn scales(
+    section: &Section<'_>,
+    scaled: &Scaled,
+) -> Result<Option<Vec<ScaleFactor>>, Problem> {
+    let key = scaled.key;
     let Some(values) = section.one_or_many(key)? else {
         return Ok(None);
     };
     let scales = values
         .into_iter()
-        .map(|value| Ok((scale(section, key, value)?, value.1)))
+        .map(|value| Ok((scale(section, scaled, value)?, value.1)))
         .collect::<Result<Vec<_>, Problem>>()?;
     section.all_different(key, &scales)?;
     Ok(Some(scales.into_iter().map(|(scale, _)| scale).collect()))
@@ -231,13 +235,14 @@ pub(crate) fn scales(section: &Section<'_>) -> Result<Option<Vec<ScaleFactor>>, 
 
 fn scale(
     section: &Section<'_>,
-    key: &str,
+    scaled: &Scaled,
     (value, at): Placed<Value<'_>>,
 ) -> Result<ScaleFactor, Problem> {
+    let key = scaled.key;
     let word = match value {
         DeValue::String(word) => word,
         DeValue::Integer(_) => {
-            let factor = section.as_whole(key, (value, at), &SCALE)?;
+            let factor = section.as_whole(key, (value, at), &scaled.range)?;
             let factor = u32::try_from(factor)
                 .map_err(|_| section.problem_at(at, format!("`{key}` is out of range")))?;
             return Ok(ScaleFactor::Factor(factor));

@@ -21,7 +21,7 @@ const EXPLAINED: [&str; 7] = [
 /// makes, is left out.
 ///
 /// Errors: a script that does not read, a connection that is lost.
-pub(super) fn plans(
+pub(crate) fn plans(
     client: &mut Client,
     setup: &PgbenchSetup,
     seed: u64,

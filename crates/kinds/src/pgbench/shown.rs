@@ -6,6 +6,7 @@ mod text;
 use crate::shown::Form;
 pub use figures::figures;
 pub use text::pgbench;
+pub(crate) use text::{ScriptResult, script_rows};
 
 /// As the program prints it.
 pub const FORM: Form = Form {

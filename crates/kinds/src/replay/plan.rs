@@ -51,6 +51,7 @@ pub fn plan(wish: PlanWish<'_>) -> Plan {
         visit_seconds: 0.0,
         warmup_seconds: 0.0,
         connections_per_visit: 1,
+        sustained: false,
         deadline_seconds: Some(STRETCH * wish.setup.budget_seconds),
     };
     let data = DataSize { tables: 0, rows: 0 };

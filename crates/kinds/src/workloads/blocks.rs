@@ -2,6 +2,7 @@
 
 use super::cells::settles_before;
 use deltabench_model::fact::HostFacts;
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CacheState, Cell, CellId, CellOrder, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
@@ -23,7 +24,7 @@ use deltabench_workload::executable::Executable;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the blocks need beside the session itself.
-pub(super) struct BlockState<'p> {
+pub(crate) struct BlockState<'p> {
     fleet: Fleet<'p>,
     /// What the host was before.
     host: HostFacts,
@@ -63,7 +64,7 @@ struct Placed<'a> {
 
 impl<'p> BlockState<'p> {
     /// Empty servers, and the workloads compiled.
-    pub(super) fn create(session: &mut Session<'p>) -> Result<Self, Problem> {
+    pub(crate) fn create(session: &mut Session<'p>) -> Result<Self, Problem> {
         let executables = compile(session.plan, session.library)?;
         let (fleet, host) = session.fleet()?;
         Ok(Self {
@@ -180,6 +181,7 @@ impl BlockState<'_> {
             match &end {
                 VisitEnd::Interrupted => return Ok(end),
                 VisitEnd::Complete => {
+                    self.look_for_losses(session, (block, cell), schedule)?;
                     self.chores(session, cell, Moment::After, schedule)?;
                     progress.visited((block, cell), started, session.clock);
                     session.observer.visit(block, number, planned);
@@ -214,6 +216,26 @@ impl BlockState<'_> {
             self.fleet.renew(schedule, server, cell)?;
         }
         Ok(true)
+    }
+
+    /// Asks every server whether what its kind promises of the tables holds after a visit that wrote, in the
+    /// first block. Servers that are there one at a time are asked before they stop.
+    fn look_for_losses(
+        &mut self,
+        session: &mut Session<'_>,
+        (block, cell): (u32, CellId),
+        schedule: &BlockSchedule,
+    ) -> Result<(), Problem> {
+        let asked = is_looked_at(block) && self.fleet.occupancy() == Occupancy::Together;
+        let Some(planned) = session.plan.cell(cell).filter(|cell| cell.writes && asked) else {
+            return Ok(());
+        };
+        let mut lost = Vec::new();
+        for server in ServerId::each().take(session.plan.servers.len()) {
+            let broken = self.fleet.broken(schedule, server, planned)?;
+            lost.push((server, broken));
+        }
+        tell_losses(session, (block, planned), &lost)
     }
 
     /// Gives every server the caches that the plan wants at the start of a visit; a server that was restarted
@@ -383,20 +405,16 @@ impl BlockState<'_> {
             taken.push(slice.clone());
             store.append(run, slice).map_err(store_problem)
         };
+        let mut lost = Vec::new();
         let report = match self.fleet.occupancy() {
             Occupancy::Together => visit.carry_out(&mut sink, &mut self.stacks),
             Occupancy::Rotated => {
-                let mut rotation = RotatingFleet {
-                    fleet: &mut self.fleet,
-                    schedule: placed.schedule,
-                    order: session.plan.order,
-                    cell,
-                    interrupted: session.interrupted,
-                    cold: session.plan.cache == CacheState::Cold,
-                };
+                let (fleet, schedule) = (&mut self.fleet, placed.schedule);
+                let mut rotation = RotatingFleet::of(&visit, fleet, schedule, &mut lost);
                 visit.carry_out_rotated(&mut rotation, &mut sink)
             }
         };
+        tell_losses(session, (block, cell), &lost)?;
         if repeats {
             return report.map(|report| report.end);
         }
@@ -407,6 +425,28 @@ impl BlockState<'_> {
         }
         Ok(end)
     }
+}
+
+/// Whether servers are asked in a block for what their tables have lost: such a look reads all of them, and
+/// every block begins anew.
+fn is_looked_at(block: u32) -> bool {
+    block == 0
+}
+
+/// Stores what does not hold on servers after a visit.
+fn tell_losses(
+    session: &mut Session<'_>,
+    (block, cell): (u32, &Cell),
+    lost: &[(ServerId, Vec<String>)],
+) -> Result<(), Problem> {
+    for (server, broken) in lost.iter().filter(|(_, broken)| !broken.is_empty()) {
+        let name = session.plan.server_name(*server);
+        let (workload, broken) = (&cell.workload, broken.join("; "));
+        let text = format!("{name} after {workload} in block {}: {broken}", block + 1);
+        let kind = FindingKind::own("tables-inconsistent");
+        session.keep_findings(&[Finding::new(kind, Severity::Unfit, text)])?;
+    }
+    Ok(())
 }
 
 fn addresses_for(order: CellOrder, cell: &Cell, addresses: &[Address]) -> Vec<Address> {
@@ -425,6 +465,32 @@ struct RotatingFleet<'a, 'p> {
     interrupted: &'a AtomicBool,
     /// Whether servers start with empty caches.
     cold: bool,
+    /// Whether servers are asked for what they have lost.
+    looked_at: bool,
+    /// What does not hold on a server at the end of its last turn.
+    lost: &'a mut Vec<(ServerId, Vec<String>)>,
+}
+
+impl<'a, 'p> RotatingFleet<'a, 'p> {
+    /// The fleet in a visit; what its servers have lost goes to `lost`.
+    fn of(
+        visit: &Visit<'a>,
+        fleet: &'a mut Fleet<'p>,
+        schedule: &'a BlockSchedule,
+        lost: &'a mut Vec<(ServerId, Vec<String>)>,
+    ) -> Self {
+        let plan = visit.plan;
+        Self {
+            fleet,
+            schedule,
+            order: plan.order,
+            cell: visit.cell,
+            interrupted: visit.interrupted,
+            cold: plan.cache == CacheState::Cold,
+            looked_at: is_looked_at(visit.block) || plan.timing.sustained,
+            lost,
+        }
+    }
 }
 
 impl Rotation for RotatingFleet<'_, '_> {
@@ -457,6 +523,10 @@ impl Rotation for RotatingFleet<'_, '_> {
     }
 
     fn stop(&mut self, server: ServerId, last: bool) -> Result<(), Problem> {
+        if last && self.looked_at && self.cell.writes {
+            let broken = self.fleet.broken(self.schedule, server, self.cell)?;
+            self.lost.push((server, broken));
+        }
         if last {
             self.fleet
                 .after_visit(self.schedule, &[server], self.cell, self.interrupted)?;

@@ -4,7 +4,7 @@ use deltabench_model::plan::{CellOrder, DataState, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64, to_u64};
 use deltabench_run::load::{DataSet, states, states_read, uses_work};
-use deltabench_run::occupancy::{DISK_BESIDE, Needs, Occupancy, PlannedTime, wal_max};
+use deltabench_run::occupancy::{AtOnce, DISK_BESIDE, Needs, Occupancy, PlannedTime, wal_max};
 use std::collections::BTreeSet;
 
 /// Size of a state's tables against freshly loaded ones.
@@ -46,7 +46,7 @@ const VISIT_SECONDS: f64 = 0.1;
 /// What each of the plan's servers takes that is loaded with so many bytes.
 ///
 /// Errors: shared buffers that do not fit under the plan's memory limit.
-pub(super) fn needs_of(plan: &Plan, data: u64) -> Result<Needs, Problem> {
+pub(crate) fn needs_of(plan: &Plan, data: u64) -> Result<Needs, Problem> {
     let bytes_of = |state: &DataState| to_u64(to_f64(data) * growth(*state));
     let kept: u64 = states(plan).iter().map(bytes_of).sum();
     let read: u64 = states_read(plan).iter().map(bytes_of).sum();
@@ -61,12 +61,16 @@ pub(super) fn needs_of(plan: &Plan, data: u64) -> Result<Needs, Problem> {
     let wal = (kept * 2 + written).min(wal_max(plan));
     Ok(Needs {
         disk_bytes: kept + written + wal + DISK_BESIDE,
+        at_once: match plan.timing.sustained {
+            true => AtOnce::One,
+            false => AtOnce::AsFits,
+        },
         ..Needs::holding(plan, read + written)?
     })
 }
 
 /// How long a plan takes, about, whose servers have these tables.
-pub(super) fn time_of(plan: &Plan, tables: &DataSet, held: Occupancy, at_once: u64) -> PlannedTime {
+pub(crate) fn time_of(plan: &Plan, tables: &DataSet, held: Occupancy, at_once: u64) -> PlannedTime {
     let rows = to_f64(tables.rows(plan));
     PlannedTime {
         set_up: set_up_seconds(plan, rows, at_once),
@@ -101,6 +105,7 @@ fn measuring_seconds(plan: &Plan, rows: f64, held: Occupancy) -> f64 {
     // Servers that are there one at a time are started for each turn of a visit.
     let starts = match held {
         Occupancy::Together => 1,
+        Occupancy::Rotated if plan.timing.sustained => plan.cells.len(),
         Occupancy::Rotated => plan.cells.len() * TURNS,
     };
     let sampled = plan

@@ -22,6 +22,7 @@ mod insert_servers;
 #[allow(dead_code)]
 #[path = "../../../run/tests/it/lab.rs"]
 mod lab;
+mod orders_servers;
 mod pgbench_servers;
 mod ping;
 mod replay;

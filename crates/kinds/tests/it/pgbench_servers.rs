@@ -30,6 +30,7 @@ fn setup(tables: PgbenchTables, mode: QueryMode) -> PgbenchSetup {
         mode,
         variables: Vec::new(),
         max_tries: 1,
+        shared_names: false,
         latency_limit_ms: None,
         writes: false,
     }

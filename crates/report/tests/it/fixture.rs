@@ -427,6 +427,7 @@ pub fn plan() -> Plan {
                     visit_seconds: 1.5,
                     warmup_seconds: 0.3,
                     connections_per_visit: 2,
+                    sustained: false,
                     deadline_seconds: None,
                 },
             ),

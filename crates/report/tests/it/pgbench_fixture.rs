@@ -53,6 +53,7 @@ pub fn setup() -> PgbenchSetup {
         mode: QueryMode::Prepared,
         variables: Vec::new(),
         max_tries: 1,
+        shared_names: false,
         latency_limit_ms: None,
         writes: false,
     }

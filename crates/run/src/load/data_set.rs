@@ -137,6 +137,14 @@ impl DataSet {
         }
     }
 
+    /// What must hold of the kind's tables after any workload and does not.
+    pub(crate) fn broken(&self, client: &mut Client) -> Result<Vec<String>, Problem> {
+        match &self.of_kind {
+            Some(own) => own.broken(client),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// The shapes of the plans of a workload whose definition does not have them.
     pub(crate) fn plans(
         &self,

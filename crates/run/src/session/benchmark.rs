@@ -138,6 +138,14 @@ pub trait OwnTables: Debug + Send + Sync {
     /// Errors: they are empty.
     fn check_crash(&self, client: &mut Client) -> Result<(), Problem>;
 
+    /// What must hold of them after any workload and does not; empty where nothing is promised.
+    ///
+    /// Errors: whatever the server answered.
+    fn broken(&self, client: &mut Client) -> Result<Vec<String>, Problem> {
+        let _ = client;
+        Ok(Vec::new())
+    }
+
     /// The shapes of the plans of a workload's statements, where its definition does not have them.
     ///
     /// Errors: a lost connection, a script that does not read.

@@ -14,6 +14,16 @@ use deltabench_model::problem::Problem;
 use deltabench_observe::host_findings;
 use deltabench_server::tell;
 
+/// Said of servers that run one at a time because of their memory.
+const ROTATED: &str = "the servers do not fit into memory together, so each starts for its turns: the slices \
+                       of a round are seconds apart, drift of the machine widens the intervals, and visits \
+                       have only the counters of their slices";
+
+/// Said of servers that run one at a time because they are to work without a break.
+const SUSTAINED: &str = "each server works alone and without a break in each block: the passes of a block \
+                         are minutes apart, drift of the machine widens the intervals, and visits have \
+                         only the counters of their slices";
+
 impl Session<'_> {
     /// Stores what servers and host are, and what follows from it; a resumed run keeps the findings it has.
     pub fn record(
@@ -54,13 +64,11 @@ impl Session<'_> {
         findings.extend(fleet.limit_findings().iter().cloned());
         findings.extend(fleet.remote_findings(readbacks));
         if !self.plan.work.has_passes() && fleet.occupancy() == Occupancy::Rotated {
-            findings.push(Finding::new(
-                FindingKind::Rotated,
-                Severity::Note,
-                "the servers do not fit into memory together, so each starts for its turns: the slices \
-                 of a round are seconds apart, drift of the machine widens the intervals, and visits \
-                 have only the counters of their slices",
-            ));
+            let text = match self.plan.timing.sustained {
+                true => SUSTAINED,
+                false => ROTATED,
+            };
+            findings.push(Finding::new(FindingKind::Rotated, Severity::Note, text));
         }
         let timed = self.plan.observing.counting.is_none();
         if timed && fleet.has_own() && !fleet.has_huge_pages() {

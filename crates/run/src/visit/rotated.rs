@@ -1,8 +1,10 @@
-//! A visit to servers that are there one at a time, because they do not fit into memory together.
+//! A visit to servers that are there one at a time, because they do not fit into memory together or because
+//! each is to work without a break.
 //!
 //! Every server is started for a part of the visit's rounds and stopped again, in the visit's rotation, three
 //! times over. The rounds of two servers then lie seconds apart, not milliseconds: drift of the machine is
-//! not cancelled as well as with slices in turn, and the interval over blocks shows it.
+//! not cancelled as well as with slices in turn, and the interval over blocks shows it. A sustained visit
+//! starts every server once, for all of its rounds.
 
 use super::connected::{Connected, SliceWork};
 use super::{Address, Sink, Visit, VisitEnd, VisitReport, host_problem};
@@ -62,7 +64,8 @@ impl Visit<'_> {
             Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
         };
         let mut done = 0;
-        for turn in 0..TURNS {
+        let turns = self.turns_of_a_server();
+        for turn in 0..turns {
             let mut done_after = done;
             for &server in &self.schedule.rotation {
                 if self.interrupted.load(Ordering::Relaxed) {
@@ -71,7 +74,7 @@ impl Visit<'_> {
                 let address = rotation.start(server, turn == 0)?;
                 self.pin_server(&address)?;
                 let ended = self.turn((server, address), turn, work, done, sink)?;
-                rotation.stop(server, turn + 1 == TURNS)?;
+                rotation.stop(server, turn + 1 == turns)?;
                 match ended {
                     Ok(after) => done_after = after,
                     Err(end) => return Ok(end),
@@ -80,6 +83,10 @@ impl Visit<'_> {
             done = done_after;
         }
         Ok(VisitEnd::Complete)
+    }
+
+    fn turns_of_a_server(&self) -> u32 {
+        if self.plan.timing.sustained { 1 } else { TURNS }
     }
 
     /// One server's part of the rounds; the operations it has done by then.
@@ -91,14 +98,14 @@ impl Visit<'_> {
         done: u64,
         sink: Sink<'_>,
     ) -> Result<Result<u64, VisitEnd>, Problem> {
-        let rounds = self.rounds(work.seconds);
+        let (rounds, turns) = (self.rounds(work.seconds), self.turns_of_a_server());
         let mut connected = Connected::open(self, vec![server], turn, done)?;
         if !self.is_cold()
             && let Err((server, reason)) = connected.warm_for(work, START_WARMUP)
         {
             return Ok(Err(VisitEnd::Lost(server, reason)));
         }
-        for round in (0..rounds).filter(|round| round * TURNS / rounds == turn) {
+        for round in (0..rounds).filter(|round| round * turns / rounds == turn) {
             if let Some((server, reason)) = connected.round(round, work.operations, sink)? {
                 return Ok(Err(VisitEnd::Lost(server, reason)));
             }

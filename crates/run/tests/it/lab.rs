@@ -101,6 +101,7 @@ pub fn plan(installations: &[&Installation], cells: Vec<Cell>, rows: u64) -> Pla
                 DataSize { tables: 2, rows },
                 Timing {
                     connections_per_visit: 1,
+                    sustained: false,
                     ..timing(1)
                 },
             ),

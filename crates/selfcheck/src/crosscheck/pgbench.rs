@@ -244,6 +244,7 @@ fn plan(request: &PgbenchRequest) -> Result<Plan, Problem> {
         mode: QueryMode::Simple,
         variables: Vec::new(),
         max_tries: 1,
+        shared_names: false,
         latency_limit_ms: None,
         writes: false,
     };

@@ -19,6 +19,8 @@ pub struct Program {
     /// Most tries of a transaction that failed for serialization or a deadlock; 1: none is tried again; 0:
     /// any number, until the latency limit.
     pub max_tries: u32,
+    /// Whether statements with the same text share a name on a server.
+    pub shared_names: bool,
     /// Transactions that take longer count as late, nanoseconds.
     pub latency_limit_ns: Option<u64>,
     pub(crate) statements: Vec<SqlStatement>,
@@ -78,6 +80,7 @@ impl Program {
             scripts: Vec::new(),
             mode: setup.mode,
             max_tries: setup.max_tries,
+            shared_names: setup.shared_names,
             latency_limit_ns: setup.latency_limit_ms.map(|limit| to_u64(limit * 1e6)),
             variables: variables(setup, &builder.names, &own),
             names: std::mem::take(&mut builder.names),

@@ -26,6 +26,7 @@ fn setup(mode: QueryMode, variables: &[(&str, &str)]) -> PgbenchSetup {
         mode,
         variables: variables.iter().map(own).collect(),
         max_tries: 1,
+        shared_names: false,
         latency_limit_ms: None,
         writes: false,
     }

@@ -18,6 +18,7 @@ fn setup(mixes: Vec<PgbenchMix>, mode: QueryMode) -> PgbenchSetup {
         mode,
         variables: Vec::new(),
         max_tries: 1,
+        shared_names: false,
         latency_limit_ms: None,
         writes: false,
     }

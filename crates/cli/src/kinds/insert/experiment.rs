@@ -26,6 +26,7 @@ pub fn apply(experiment: &Experiment, part: &Part, request: &mut Request) {
         visit_seconds: f64::from(setup.query_seconds),
         warmup_seconds: 0.0,
         connections_per_visit: 1,
+        sustained: false,
         ..request.timing.clone()
     };
     if experiment.measurement.placement.is_none() {

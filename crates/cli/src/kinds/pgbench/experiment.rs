@@ -1,15 +1,15 @@
 //! `[pgbench]` of an experiment, as a request has it.
 
 use super::scripts::{built_in, of_file};
+use crate::kinds::factor::{Growth, factor};
 use crate::request::source;
 use deltabench_experiment::kinds::{Pgbench, ScaleFactor, ScriptMix, ScriptName};
 use deltabench_experiment::{Experiment, Part};
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
-use deltabench_model::units::{to_f64, to_u64};
+use deltabench_model::units::to_f64;
 use deltabench_model::work::Work;
 use deltabench_model::work::pgbench::{PgbenchMix, PgbenchScript, PgbenchSetup, PgbenchTables};
-use deltabench_observe::read_host;
 use deltabench_run::planning::Request;
 use deltabench_workload::pgbench::tables::{ACCOUNTS, SCALE_MAX, estimate_bytes};
 use std::path::Path;
@@ -48,7 +48,7 @@ fn setup(
 ) -> Result<PgbenchSetup, Problem> {
     let init = own.init.as_ref().map(|file| source(&directory.join(file)));
     let tables = PgbenchTables {
-        scale: factor(scale, memory_bytes, &own.tables)?,
+        scale: factor(scale, memory_bytes, growth(&own.tables))?,
         init: init.transpose()?,
         ..own.tables.clone()
     };
@@ -59,6 +59,7 @@ fn setup(
         mode: own.mode,
         variables: own.variables.clone(),
         max_tries: own.max_tries,
+        shared_names: false,
         latency_limit_ms: own.latency_limit_ms,
         writes: own.writes,
     })
@@ -85,111 +86,35 @@ fn of_script(script: &ScriptName, directory: &Path) -> Result<(String, PgbenchSc
     }
 }
 
-/// The scale factor of a scale on a server with so much memory (absent: that of the machine).
-///
-/// Errors: a machine whose memory cannot be read.
-fn factor(
-    scale: ScaleFactor,
-    memory_bytes: Option<u64>,
-    tables: &PgbenchTables,
-) -> Result<u32, Problem> {
-    let times = match scale {
-        ScaleFactor::Factor(factor) => return Ok(factor),
-        share => share.times_memory().unwrap_or(1.0),
-    };
-    let machine = || read_host().memory_bytes;
-    let memory = memory_bytes.or_else(machine).ok_or_else(|| {
-        Problem::new(format!("cannot tell how much {scale} is"))
-            .detail("deltabench cannot read how much memory this machine has")
-            .hint("write a number as `scale`, or give [limits] a `memory`")
-    })?;
-    Ok(of_bytes(times * to_f64(memory), tables))
-}
-
-/// The scale at which the tables with their indexes are nearest to so many bytes.
-fn of_bytes(bytes: f64, tables: &PgbenchTables) -> u32 {
+/// How pgbench's tables grow with their scale.
+fn growth(tables: &PgbenchTables) -> Growth {
     let measured = PgbenchTables {
         scale: SCALE_MEASURED,
         ..tables.clone()
     };
-    let unit = to_f64(estimate_bytes(&measured).max(1)) / f64::from(SCALE_MEASURED);
-    let scale = to_u64(bytes / unit).clamp(1, u64::from(SCALE_MAX));
-    u32::try_from(scale).unwrap_or(SCALE_MAX)
-}
-
-/// The coordinates of a part, with the scale factor after the word of the file. Not where memory is an axis
-/// too: there the word is what parts have in common.
-pub fn coordinates(part: &Part, setup: Option<&PgbenchSetup>) -> Vec<(String, String)> {
-    let by_memory = part.coordinates.iter().any(|(axis, _)| axis == "memory");
-    let told = |(axis, value): &(String, String)| match setup {
-        Some(setup) if axis == "scale" && !by_memory && part.scale.times_memory().is_some() => {
-            (axis.clone(), format!("{value} ({})", setup.tables.scale))
-        }
-        _ => (axis.clone(), value.clone()),
-    };
-    part.coordinates.iter().map(told).collect()
+    Growth {
+        unit_bytes: to_f64(estimate_bytes(&measured).max(1)) / f64::from(SCALE_MEASURED),
+        most: SCALE_MAX,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const GB: u64 = 1 << 30;
-
-    fn study(rest: &str) -> Experiment {
-        let text = format!(
-            "format = \"deltabench.experiment\"\nversion = 1\nname = \"x\"\n\
-             servers = [{{ target = \"postgres:18\", configuration = \"cx10a\" }}]\n{rest}"
-        );
-        Experiment::read("x.toml", &text, None).unwrap()
-    }
+    use deltabench_experiment::kinds::ScaleFactor;
 
     #[test]
-    fn half_and_twice_the_memory_are_tables_of_that_size() {
+    fn half_the_memory_is_tables_of_that_size() {
         let tables = PgbenchTables::default();
-        let scale = |scale| factor(scale, Some(8 * GB), &tables).unwrap();
-        assert_eq!(scale(ScaleFactor::Factor(7)), 7);
-        let (half, twice) = (
-            scale(ScaleFactor::HalfMemory),
-            scale(ScaleFactor::TwiceMemory),
-        );
-        for (scale, share) in [(half, 0.5), (twice, 2.0)] {
-            let bytes = estimate_bytes(&PgbenchTables {
-                scale,
-                ..tables.clone()
-            });
-            let of = to_f64(bytes) / to_f64(8 * GB);
-            assert!((of / share - 1.0).abs() < 0.01, "{scale}: {of}");
-        }
+        let memory = 8 << 30;
+        let half = factor(ScaleFactor::HalfMemory, Some(memory), growth(&tables)).unwrap();
+        let bytes = estimate_bytes(&PgbenchTables {
+            scale: half,
+            ..tables
+        });
+        let share = to_f64(bytes) / to_f64(memory);
+        assert!((share / 0.5 - 1.0).abs() < 0.01, "{half}: {share}");
         // pgbench's manual: about 15 MB a unit.
         assert!((230..=300).contains(&half), "{half}");
-        assert_eq!(of_bytes(0.0, &tables), 1);
-        assert_eq!(of_bytes(f64::INFINITY, &tables), SCALE_MAX);
-    }
-
-    #[test]
-    fn a_word_for_a_scale_is_told_with_its_number_unless_memory_varies_too() {
-        let setup = |scale| PgbenchSetup {
-            tables: PgbenchTables {
-                scale,
-                ..PgbenchTables::default()
-            },
-            mixes: Vec::new(),
-            mode: deltabench_model::work::pgbench::QueryMode::Simple,
-            variables: Vec::new(),
-            max_tries: 1,
-            latency_limit_ms: None,
-            writes: false,
-        };
-        let told = |rest: &str| {
-            let parts = study(rest).parts();
-            let last = parts.last().unwrap();
-            coordinates(last, Some(&setup(99))).pop().unwrap().1
-        };
-        let scale = "[pgbench]\nscale = [10, \"half-memory\"]\n";
-        assert_eq!(told(scale), "half-memory (99)");
-        assert_eq!(told("[pgbench]\nscale = [\"half-memory\", 20]\n"), "20");
-        let memory = "[limits]\nmemory = [\"1GB\", \"2GB\"]\n";
-        assert_eq!(told(&format!("{memory}{scale}")), "half-memory");
     }
 }

@@ -33,6 +33,7 @@ pub fn apply(experiment: &Experiment, part: &Part, request: &mut Request) {
         visit_seconds: f64::from(setup.seconds),
         warmup_seconds: warmup(setup.seconds),
         connections_per_visit: 1,
+        sustained: false,
         ..request.timing.clone()
     };
     request.selection = Selection::Named(Vec::new());

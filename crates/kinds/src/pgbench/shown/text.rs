@@ -303,7 +303,7 @@ pub(crate) struct ScriptResult {
 }
 
 /// Every script of every mix on every server but the placebo.
-pub(super) fn script_rows(plan: &Plan, results: &[CellResult]) -> Vec<ScriptResult> {
+pub(crate) fn script_rows(plan: &Plan, results: &[CellResult]) -> Vec<ScriptResult> {
     let Some(setup) = plan.work.pgbench() else {
         return Vec::new();
     };

@@ -1,0 +1,121 @@
+//! `deltabench orders`: order entry on real servers, and what is refused.
+
+use crate::lab::{Lab, text};
+use serde_json::Value;
+
+/// Shortest useful measurement.
+const TINY: [&str; 7] = [
+    "--no-count",
+    "--no-pilot",
+    "--huge-pages",
+    "off",
+    "--warehouses",
+    "1",
+    "--json",
+];
+
+fn run(lab: &Lab, arguments: &[&str]) -> std::process::Output {
+    let all = ["orders"].iter().chain(arguments).chain(&TINY);
+    let arguments: Vec<&str> = all.chain(&["-"]).copied().collect();
+    lab.run(&arguments)
+}
+
+fn report(output: &std::process::Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
+}
+
+#[test]
+fn the_mix_is_measured_in_both_forms_and_nothing_is_lost() {
+    let lab = Lab::new();
+    let short = [
+        "--visit-seconds",
+        "0.3",
+        "--slice-ms",
+        "20",
+        "--blocks",
+        "2",
+    ];
+    let both = [
+        ("statements", ["postgres:9.6", "postgres:18"].as_slice()),
+        ("functions", ["postgres:9.6"].as_slice()),
+    ];
+    for (form, servers) in both {
+        let asked = ["--only", "mix", "-c", "2", "--form", form];
+        let asked: Vec<&str> = servers.iter().copied().chain(asked).chain(short).collect();
+        let output = run(&lab, &asked);
+        let errors = text(&output.stderr);
+        let report = report(&output);
+        // A condition that fails makes the run unfit.
+        let unfit = "tables-inconsistent";
+        let findings = report["fairness"].to_string() + &report["host"].to_string();
+        assert!(
+            !findings.contains(unfit) && output.status.code() != Some(4),
+            "{errors}"
+        );
+        let results = report["orders"].as_array().unwrap();
+        assert_eq!(results.len(), servers.len(), "{results:?}");
+        for server in results {
+            let per_minute = server["new_orders_per_minute"].as_f64();
+            assert!(per_minute.unwrap() > 0.0, "{server}");
+            let transactions = server["transactions"].as_array().unwrap();
+            assert_eq!(transactions.len(), 5, "{server}");
+            let share = |number: usize| transactions[number]["share"].as_f64().unwrap();
+            assert!((0.3..0.6).contains(&share(0)), "{server}");
+            let all: f64 = (0..5).map(share).sum();
+            assert!((all - 1.0).abs() < 1e-6, "{server}");
+            assert!(
+                transactions.iter().all(|one| one["failed"] == 0),
+                "{server}"
+            );
+        }
+    }
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn servers_that_work_without_a_break_run_one_at_a_time() {
+    let lab = Lab::new();
+    let output = run(
+        &lab,
+        &[
+            "postgres:18",
+            "--sustained",
+            "10s",
+            "--blocks",
+            "1",
+            "--slice-ms",
+            "500",
+        ],
+    );
+    let errors = text(&output.stderr);
+    let report = report(&output);
+    let [server] = report["orders"].as_array().unwrap().as_slice() else {
+        panic!("{report}")
+    };
+    assert!(server["tps"].as_f64().unwrap() > 0.0, "{errors}");
+    let notes = text(&lab.run(&["notes", "last"]).stdout);
+    assert!(notes.contains("without a break"), "{notes}");
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn what_means_nothing_is_refused_before_anything_starts() {
+    let lab = Lab::new();
+    let refused = |arguments: &[&str]| {
+        let all: Vec<&str> = ["orders", "postgres:18"]
+            .iter()
+            .chain(arguments)
+            .copied()
+            .collect();
+        let output = lab.run(&all);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        text(&output.stderr)
+    };
+    assert!(refused(&["-c", "11", "--warehouses", "1"]).contains("--warehouses 2 or more"));
+    assert!(refused(&["--warehouses", "0"]).contains("between 1 and"));
+    assert!(refused(&["--warehouses", "lots"]).contains("half-memory"));
+    assert!(refused(&["--only", "new-oder"]).contains("did you mean `new-order`?"));
+    assert!(refused(&["--sustained", "1s"]).contains("--sustained 10s"));
+    assert!(refused(&["--pace", "1", "-c", "1,2"]).contains("one number of clients"));
+    assert!(refused(&["--order", "published"]).contains("--order"));
+}
