@@ -15,8 +15,8 @@ pub(crate) struct Index<'a> {
     cells: BTreeMap<CellId, Rounds<'a>>,
     /// Cells whose typical operation is that of all rounds together, see [`is_pooled`].
     pooled: BTreeSet<CellId>,
-    /// Whether visits begin with cold caches, so that their rounds are not alike.
-    cold: bool,
+    /// Whether the rounds of a visit follow from each other: caches fill, tables grow.
+    drifting: bool,
     /// Cells whose rounds are whole steps: long, and one in a block.
     steps: BTreeSet<CellId>,
     /// Cells whose client shares the server's core, so that it tells how fast that was.
@@ -42,7 +42,7 @@ impl<'a> Index<'a> {
         Self {
             cells,
             pooled: of_kind(is_pooled),
-            cold: plan.cache == CacheState::Cold,
+            drifting: plan.cache == CacheState::Cold || plan.timing.sustained,
             steps: of_kind(is_whole_step),
             witnessed: of_kind(|plan, cell| shares_core(plan, cell) && !is_pooled(plan, cell)),
         }
@@ -159,7 +159,7 @@ impl<'a> Index<'a> {
                 block,
                 rounds,
                 pooled: self.pooled.contains(&cell),
-                draws: !self.cold,
+                draws: !self.drifting,
                 least,
             })
             .collect();

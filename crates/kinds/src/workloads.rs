@@ -4,8 +4,10 @@
 //! A block restarts all servers. Each open cell is visited once, in random order; one that writes gets a
 //! database made anew.
 
+mod background;
 mod blocks;
 mod cells;
+mod reading;
 mod sampling;
 mod takes;
 
@@ -23,6 +25,7 @@ use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::session::Session;
 use deltabench_store::Store;
 use deltabench_workload::Library;
+pub use reading::WorkloadsReader;
 use std::sync::Arc;
 pub(crate) use takes::{needs_of, time_of};
 
@@ -35,11 +38,6 @@ impl Workloads {
         DataSet::of(plan, &Library::of_plan(plan)?, self.own_tables(plan)?)
     }
 }
-
-/// Its slices say everything.
-pub struct WorkloadsReader;
-
-impl Reader for WorkloadsReader {}
 
 impl Show for Workloads {
     fn block(&self, plan: &Plan) -> String {

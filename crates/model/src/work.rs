@@ -198,6 +198,11 @@ impl Work {
         self
     }
 
+    /// Operations that the tables have for a workload which uses them up; absent: any number.
+    pub fn operations_max(&self, workload: &str) -> Option<u64> {
+        self.orders()?.operations_max(workload)
+    }
+
     /// Scripts in the language of pgbench, if there are any.
     pub fn pgbench(&self) -> Option<&PgbenchSetup> {
         match self {

@@ -15,6 +15,12 @@ pub fn compile(plan: &Plan, library: &Library) -> Result<Vec<Executable>, Proble
     }
     plan.cells
         .iter()
-        .map(|cell| library.get(&cell.workload)?.compile(&plan.data))
+        .map(|cell| {
+            let mut executable = library.get(&cell.workload)?.compile(&plan.data)?;
+            if let Some(most) = plan.work.operations_max(&cell.workload) {
+                executable.operations_max = Some(most);
+            }
+            Ok(executable)
+        })
         .collect()
 }

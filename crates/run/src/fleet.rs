@@ -1,5 +1,6 @@
 //! The run's servers: made, loaded, started for a block with swapped slots, stopped.
 
+mod background;
 mod counted;
 mod limited;
 mod loading;
@@ -30,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+pub use self::background::Background;
 pub use self::counted::CountedServer;
 pub use crate::host::{Host, HugePagesWish};
 pub use crate::readback::ServerReadback;

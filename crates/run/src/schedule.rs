@@ -151,7 +151,11 @@ impl VisitSchedule {
     pub fn of(plan: &Plan, block: u32, cell_id: CellId, cell: &Cell, cores: &[usize]) -> Self {
         let key = [u64::from(block), u64::from(cell_id.0)];
         let mut rotation: Vec<ServerId> = ServerId::each().take(plan.servers.len()).collect();
-        rotation.shuffle(&mut draw(plan, purpose::ROTATION, &key));
+        if plan.timing.sustained {
+            rotation = pass_order(plan, block);
+        } else {
+            rotation.shuffle(&mut draw(plan, purpose::ROTATION, &key));
+        }
         if let Some(pins) = &plan.pins {
             return Self {
                 rotation,
@@ -229,7 +233,7 @@ pub fn parameters(plan: &Plan, block: u32, cell: CellId, round: u32) -> u64 {
     draw(plan, purpose::PARAMETERS, &key).random()
 }
 
-/// The order in which servers have their passes of the Insert Benchmark in a block.
+/// The order in which servers have their passes in a block.
 ///
 /// Shape: over as many blocks as there are servers, each stands in each place once; for two servers and an
 /// even number of blocks, each is first as often as the other.

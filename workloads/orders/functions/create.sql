@@ -166,7 +166,7 @@ CREATE OR REPLACE FUNCTION orders_order_status(
     OUT r_o_id integer, OUT r_entry_d timestamp, OUT r_carrier_id integer,
     OUT r_i_ids integer[], OUT r_supply_w_ids integer[], OUT r_quantities integer[], OUT r_amounts numeric[],
     OUT r_delivery_ds timestamp[])
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_namesakes bigint;
 BEGIN
@@ -225,7 +225,7 @@ $$;
 -- Clause 2.8. Items of the district's last 20 orders of which fewer than p_threshold are in stock.
 CREATE OR REPLACE FUNCTION orders_stock_level(
     p_w_id integer, p_d_id integer, p_threshold integer, OUT r_low_stock bigint)
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
     v_next_o_id integer;
 BEGIN

@@ -12,7 +12,9 @@ use crate::ready::{Sides, carry_out};
 use crate::request::without_workloads;
 use deltabench_document::amounts;
 use deltabench_experiment::kinds::ScaleFactor;
-use deltabench_kinds::orders::setup::{WAREHOUSES_MAX, Wanted, check, mean_cycle_seconds, setup};
+use deltabench_kinds::orders::setup::{
+    MIX, WAREHOUSES, WAREHOUSES_MAX, Wanted, check, mean_cycle_seconds, setup,
+};
 use deltabench_model::plan::DataSize;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
@@ -21,15 +23,18 @@ use deltabench_model::work::orders::OrdersSetup;
 use deltabench_run::planning::Request;
 use deltabench_workload::orders::tables::{OrdersTable, estimate_bytes};
 
+/// Transactions of a visit at least, at a pace.
+const PACED_LEAST: f64 = 20.0;
+
+/// Warehouses with `--quick`: their tables are made again faster, and deliveries last for a short visit.
+const QUICK_WAREHOUSES: u32 = 2;
+
 /// Warehouses from which on what each table takes at least no longer matters.
 const WAREHOUSES_MEASURED: u32 = 100;
 
 /// Measures order entry.
 pub fn orders(mut arguments: OrdersArguments, config: &Config) -> Result<u8, Failure> {
-    if arguments.sustained.is_some() {
-        let configuration = &mut arguments.conditions.configuration;
-        configuration.get_or_insert_with(|| sustained::CONFIGURATION.to_owned());
-    }
+    sustained::configure(&mut arguments).map_err(Failure::Refused)?;
     let request = request(&arguments).map_err(Failure::Refused)?;
     let sides = Sides {
         base: &arguments.base,
@@ -42,11 +47,17 @@ pub fn orders(mut arguments: OrdersArguments, config: &Config) -> Result<u8, Fai
 fn request(arguments: &OrdersArguments) -> Result<Request, Problem> {
     let request = without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?;
     let request = sustained::sustained(arguments, request)?;
-    let scale = warehouses(&arguments.warehouses)?;
+    let scale = match &arguments.warehouses {
+        Some(text) => warehouses(text)?,
+        None if arguments.quick => ScaleFactor::Factor(QUICK_WAREHOUSES),
+        None => ScaleFactor::Factor(WAREHOUSES),
+    };
+    let only = sustained::only(arguments.sustained.is_some(), &arguments.only)?;
+    let rate = rate(arguments, &only, request.timing.visit_seconds)?;
     let setup = setup(&Wanted {
         warehouses: factor(scale, request.limits.memory_bytes, growth())?,
         form: arguments.form.into(),
-        only: sustained::only(arguments),
+        only,
         foreign_keys: arguments.foreign_keys,
         mode: arguments.protocol.into(),
         max_tries: arguments.max_tries,
@@ -54,7 +65,7 @@ fn request(arguments: &OrdersArguments) -> Result<Request, Problem> {
     })?;
     check(&setup, &arguments.clients)?;
     Ok(Request {
-        rate: rate(arguments)?,
+        rate,
         clients: arguments.clients.clone(),
         data: data(&setup),
         work: Work::Orders(setup),
@@ -80,10 +91,20 @@ fn warehouses(text: &str) -> Result<ScaleFactor, Problem> {
 /// The rate of all clients together.
 ///
 /// Errors: a pace for several numbers of clients, whose rates differ; one that means nothing.
-fn rate(arguments: &OrdersArguments) -> Result<Option<f64>, Problem> {
+fn rate(
+    arguments: &OrdersArguments,
+    only: &[String],
+    visit_seconds: f64,
+) -> Result<Option<f64>, Problem> {
     let Some(pace) = arguments.pace else {
         return Ok(arguments.rate);
     };
+    if only != [MIX] {
+        return Err(Problem::new(
+            "--pace is that of the mix, and other workloads are measured too",
+        )
+        .hint("add --only mix, or use --rate"));
+    }
     let [clients] = arguments.clients.as_slice() else {
         return Err(Problem::new(
             "--pace depends on the clients, and there are several numbers of them",
@@ -94,7 +115,19 @@ fn rate(arguments: &OrdersArguments) -> Result<Option<f64>, Problem> {
         return Err(Problem::new(format!("a pace of {pace} means nothing"))
             .hint("write for example --pace 1, or --pace 100 for a hundred times as fast"));
     }
-    Ok(Some(f64::from(*clients) * pace / mean_cycle_seconds()))
+    let rate = f64::from(*clients) * pace / mean_cycle_seconds();
+    if rate * visit_seconds < PACED_LEAST {
+        let what = format!(
+            "{rate:.2} transactions per second are {:.0} in a visit",
+            rate * visit_seconds
+        );
+        return Err(Problem::new(what)
+            .detail(format!(
+                "a visit lasts {visit_seconds} s, and {PACED_LEAST:.0} are needed"
+            ))
+            .hint("use more clients, a larger --pace, or --sustained 5m"));
+    }
+    Ok(Some(rate))
 }
 
 /// How the tables grow with the warehouses.

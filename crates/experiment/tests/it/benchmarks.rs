@@ -1,9 +1,10 @@
-//! `[pgbench]` and `[insert]`.
+//! `[pgbench]`, `[orders]` and `[insert]`.
 
 use crate::{HEAD, refused, with};
 use deltabench_experiment::kinds::{ScaleFactor, ScriptMix, ScriptName};
 use deltabench_experiment::{Chosen, Experiment, Part};
 use deltabench_model::work::insert::{InsertStep, Pacing};
+use deltabench_model::work::orders::OrdersForm;
 use deltabench_model::work::pgbench::{PartitionMethod, QueryMode};
 use proptest::prelude::*;
 
@@ -40,6 +41,55 @@ fn a_file_without_either_has_neither() {
     let plain = study("");
     assert_eq!((plain.kinds.pgbench, plain.kinds.insert), (None, None));
     assert_eq!(plain.workloads.chosen, Chosen::Quick);
+}
+
+#[test]
+fn order_entry_has_warehouses_as_an_axis_and_the_clients_of_workloads() {
+    let plain = study("[orders]\n");
+    let orders = plain.kinds.orders.as_ref().unwrap();
+    assert_eq!(
+        (orders.form, orders.mode),
+        (OrdersForm::Statements, QueryMode::Prepared)
+    );
+    assert_eq!(plain.parts()[0].scale, ScaleFactor::Factor(4));
+    assert_eq!(plain.workloads.chosen, Chosen::NONE);
+    let study = study(
+        "[workloads]\nclients = [1, 8]\n[orders]\nwarehouses = [2, \"half-memory\"]\nform = \"functions\"\n\
+         transactions = [\"mix\"]\nmax_tries = 3\nsustained = \"5m\"\nforeign_keys = true\n",
+    );
+    let orders = study.kinds.orders.as_ref().unwrap();
+    assert_eq!(study.workloads.clients, [1, 8]);
+    assert_eq!(
+        (orders.form, orders.max_tries),
+        (OrdersForm::Functions, Some(3))
+    );
+    assert_eq!(
+        (orders.sustained_seconds, orders.foreign_keys),
+        (Some(300), true)
+    );
+    assert_eq!(
+        coordinates(&study.parts()),
+        ["warehouses 2", "warehouses half-memory"]
+    );
+    let picked = study.only(&["warehouses=2".to_owned()]).unwrap();
+    assert_eq!(picked.parts().len(), 1);
+}
+
+#[test]
+fn order_entry_stands_in_place_of_other_workloads() {
+    for other in [
+        "[pgbench]\n",
+        "[insert]\n",
+        "[data]\nrows = 1000\n",
+        "[workloads]\nonly = [\"scan\"]\n",
+        "[workloads]\nstate = \"aged\"\n",
+    ] {
+        let refused = problem(&format!("[orders]\n{other}"));
+        assert!(refused.contains("[orders]"), "{other}: {refused}");
+    }
+    assert!(problem("[orders]\nwarehouses = 0\n").contains("warehouses"));
+    assert!(problem("[orders]\nwarehouses = \"big\"\n").contains("half-memory"));
+    assert!(problem("[orders]\nwarehuses = 3\n").contains("warehouses"));
 }
 
 #[test]

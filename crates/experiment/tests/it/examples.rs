@@ -90,6 +90,10 @@ fn tiny_needs_no_build_but_where_builds_are_what_is_compared() {
                 let keys = tiny.parts()[0].rows;
                 assert!((20_000..=200_000).contains(&keys), "{name}: {keys} keys");
             }
+            (None, None) if tiny.kinds.orders.is_some() => {
+                assert_eq!(tiny.parts()[0].scale, ScaleFactor::Factor(1), "{name}");
+                assert!(tiny.parts().len() == 1 && tiny.workloads.clients.len() <= 2);
+            }
             (None, None) => sysbench_at_tiny(&name, &tiny),
         }
         assert!(
@@ -123,6 +127,7 @@ fn paper_is_as_large_as_published() {
         ("insert-small-io", 11, 1, Some(10), &[1]),
         ("io-method-and-storage", 4, 4, Some(2), &[1, 10, 50]),
         ("large-server", 4, 1, None, &[40]),
+        ("orders-12-to-18", 7, 2, Some(1), &[1, 6]),
         (
             "pgbench-since-7-4",
             10,
@@ -164,9 +169,13 @@ fn paper_is_as_large_as_published() {
             let measured = rocksdb.steps.iter().filter(|step| step.is_measured());
             measured.count()
         };
+        let orders = paper.kinds.orders.as_ref();
+        let transactions = orders.map_or(0, |own| own.transactions.len());
         let links = paper.kinds.rocksdb.as_ref().map_or(0, measured);
         let found = match &paper.workloads.chosen {
-            Chosen::Named(names) => Some(names.len() + variants + steps + scripts + links),
+            Chosen::Named(names) => {
+                Some(names.len() + variants + steps + scripts + transactions + links)
+            }
             Chosen::Published | Chosen::Quick => None,
         };
         assert_eq!(found, workloads, "{name}");

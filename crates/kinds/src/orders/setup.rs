@@ -11,10 +11,10 @@ use deltabench_workload::orders::scripts::{Transaction, script};
 /// Clients of one warehouse at most: the terminals that the specification gives it (clause 4.2.1).
 pub const TERMINALS: u32 = 10;
 
-/// Most warehouses: their number still fits every column, and their tables are about 10 TB.
-pub const WAREHOUSES_MAX: u32 = 100_000;
+/// Most warehouses: a run loads at most 10 billion rows. Their tables are about 2 TB.
+pub const WAREHOUSES_MAX: u32 = 20_000;
 
-/// Warehouses of a request that does not say how many: deliveries do not run out of orders in a visit.
+/// Warehouses of a request that does not say how many: deliveries alone last for a visit.
 pub const WAREHOUSES: u32 = 4;
 
 /// Tries of a transaction that failed because of a deadlock: with the same numbers each time.

@@ -1,5 +1,6 @@
 //! A block of workloads: which cells are visited on running servers, and what is done around their visits.
 
+use super::background;
 use super::cells::settles_before;
 use deltabench_model::fact::HostFacts;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
@@ -11,7 +12,7 @@ use deltabench_observe::{MachineSources, Meters, Postmaster, Series, SliceMeters
 use deltabench_run::benchmark::{BlockEnd, Blocks};
 use deltabench_run::executables::compile;
 use deltabench_run::facts::Sources;
-use deltabench_run::fleet::Fleet;
+use deltabench_run::fleet::{Background, Fleet};
 use deltabench_run::load::address_for;
 use deltabench_run::occupancy::Occupancy;
 use deltabench_run::schedule::{BlockSchedule, VisitSchedule};
@@ -405,16 +406,19 @@ impl BlockState<'_> {
             taken.push(slice.clone());
             store.append(run, slice).map_err(store_problem)
         };
-        let mut lost = Vec::new();
+        let (mut lost, mut background) = (Vec::new(), Vec::new());
         let report = match self.fleet.occupancy() {
             Occupancy::Together => visit.carry_out(&mut sink, &mut self.stacks),
             Occupancy::Rotated => {
                 let (fleet, schedule) = (&mut self.fleet, placed.schedule);
-                let mut rotation = RotatingFleet::of(&visit, fleet, schedule, &mut lost);
-                visit.carry_out_rotated(&mut rotation, &mut sink)
+                let mut rotation = RotatingFleet::of(&visit, fleet, schedule);
+                let report = visit.carry_out_rotated(&mut rotation, &mut sink);
+                (lost, background) = (rotation.lost, rotation.background);
+                report
             }
         };
         tell_losses(session, (block, cell), &lost)?;
+        background::tell(session, (block, cell), &background)?;
         if repeats {
             return report.map(|report| report.end);
         }
@@ -468,17 +472,18 @@ struct RotatingFleet<'a, 'p> {
     /// Whether servers are asked for what they have lost.
     looked_at: bool,
     /// What does not hold on a server at the end of its last turn.
-    lost: &'a mut Vec<(ServerId, Vec<String>)>,
+    lost: Vec<(ServerId, Vec<String>)>,
+    /// Whether what servers do by themselves is counted: they work without a break.
+    sustained: bool,
+    /// What had been counted when the tables were made.
+    before: Option<Background>,
+    /// What each server did by itself in its pass.
+    background: Vec<(ServerId, Background)>,
 }
 
 impl<'a, 'p> RotatingFleet<'a, 'p> {
-    /// The fleet in a visit; what its servers have lost goes to `lost`.
-    fn of(
-        visit: &Visit<'a>,
-        fleet: &'a mut Fleet<'p>,
-        schedule: &'a BlockSchedule,
-        lost: &'a mut Vec<(ServerId, Vec<String>)>,
-    ) -> Self {
+    /// The fleet in a visit.
+    fn of(visit: &Visit<'a>, fleet: &'a mut Fleet<'p>, schedule: &'a BlockSchedule) -> Self {
         let plan = visit.plan;
         Self {
             fleet,
@@ -488,7 +493,10 @@ impl<'a, 'p> RotatingFleet<'a, 'p> {
             interrupted: visit.interrupted,
             cold: plan.cache == CacheState::Cold,
             looked_at: is_looked_at(visit.block) || plan.timing.sustained,
-            lost,
+            lost: Vec::new(),
+            sustained: plan.timing.sustained,
+            before: None,
+            background: Vec::new(),
         }
     }
 }
@@ -519,6 +527,10 @@ impl Rotation for RotatingFleet<'_, '_> {
             self.fleet
                 .before_visit(self.schedule, &[server], self.cell, self.interrupted)?;
         }
+        if fresh && self.sustained {
+            let counted = self.fleet.background(self.schedule, server, self.cell)?;
+            self.before = Some(counted);
+        }
         Ok(address_for(&address, self.order, self.cell))
     }
 
@@ -526,6 +538,10 @@ impl Rotation for RotatingFleet<'_, '_> {
         if last && self.looked_at && self.cell.writes {
             let broken = self.fleet.broken(self.schedule, server, self.cell)?;
             self.lost.push((server, broken));
+        }
+        if let Some(before) = self.before.take().filter(|_| last) {
+            let after = self.fleet.background(self.schedule, server, self.cell)?;
+            self.background.push((server, after.since(before)));
         }
         if last {
             self.fleet

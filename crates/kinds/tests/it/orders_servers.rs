@@ -5,6 +5,7 @@ use deltabench_driver::{Lane, LaneSpec, SliceRequest};
 use deltabench_kinds::orders::setup::{MAX_TRIES, Wanted, all_names, setup, workload_of, writes};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Cell, DataState, Plan, ServerId};
+use deltabench_model::units::to_f64;
 use deltabench_model::work::Work;
 use deltabench_model::work::orders::OrdersForm;
 use deltabench_model::work::pgbench::QueryMode;
@@ -29,8 +30,8 @@ const OTHERS: &str = "SELECT count(*) FROM pg_stat_activity \
                       WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
 
 /// Rows that a transaction inserts, updates and deletes in each table that it changes, on average, by the
-/// specification: clauses 2.4 to 2.8, with 10 lines of an order and 10 districts of a delivery. The statements
-/// of a rolled-back order count too, as `go-tpc` 1.0.12, another implementation, counts them.
+/// specification: clauses 2.4 to 2.8, with 10 lines of an order and 10 districts of a delivery. What an order
+/// did that was taken back counts too.
 fn expected(transaction: &str) -> BTreeMap<&'static str, [f64; 3]> {
     let rows: &[(&str, [f64; 3])] = match transaction {
         "new-order" => &[
@@ -127,7 +128,7 @@ fn check_touched(plan: &Plan, address: &Address, measured: (&Cell, &Executable))
     for (table, counts) in after {
         let wanted = expected.get(table.as_str()).copied().unwrap_or_default();
         for kind in 0..3 {
-            let each = (counts[kind] - before[&table][kind]) / OPERATIONS as f64;
+            let each = (counts[kind] - before[&table][kind]) / to_f64(OPERATIONS);
             // The lines of 200 orders scatter by 2 %, those of 2000 delivered ones by less.
             let fits = (each - wanted[kind]).abs() <= 0.07 * wanted[kind];
             let what = ["inserted", "updated", "deleted"][kind];

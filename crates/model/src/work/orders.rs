@@ -42,7 +42,19 @@ pub struct OrdersSetup {
 /// The variable of the scripts that has the number of warehouses.
 const VARIABLE: &str = "warehouses";
 
+/// The workload of deliveries alone.
+pub const DELIVERIES: &str = "orders-delivery";
+
+/// Deliveries for each warehouse. It has 900 orders in each district that wait for one, and a delivery takes
+/// one of each; the rest is room for warehouses that are drawn more often.
+const DELIVERIES_EACH: u64 = 800;
+
 impl OrdersSetup {
+    /// Operations that the tables have for a workload which uses them up; absent: any number.
+    pub(super) fn operations_max(&self, workload: &str) -> Option<u64> {
+        (workload == DELIVERIES).then(|| DELIVERIES_EACH * u64::from(self.warehouses))
+    }
+
     /// The same with another number of warehouses.
     pub fn resize(&mut self, warehouses: u32) {
         self.warehouses = warehouses;

@@ -106,6 +106,9 @@ impl Visit<'_> {
             return Ok(Err(VisitEnd::Lost(server, reason)));
         }
         for round in (0..rounds).filter(|round| round * turns / rounds == turn) {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Ok(Err(VisitEnd::Interrupted));
+            }
             if let Some((server, reason)) = connected.round(round, work.operations, sink)? {
                 return Ok(Err(VisitEnd::Lost(server, reason)));
             }

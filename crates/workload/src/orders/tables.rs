@@ -1,6 +1,6 @@
 //! The tables: the text of the statements that make, fill and index them.
 //!
-//! The order is [`drop_sql`], [`create_sql`]; in one transaction [`truncate_sql`] and the rows, which are
+//! The order is [`create_sql`]; in one transaction [`truncate_sql`] and the rows, which are
 //! [`CopyRows`](super::rows::CopyRows) of each of [`OrdersTable::ALL`] after its
 //! [`OrdersTable::copy_sql`]; then [`keys_sql`], [`foreign_keys_sql`] if wanted, [`vacuum_sql`].
 //!
@@ -157,11 +157,6 @@ impl OrdersTable {
     }
 }
 
-/// The statement that removes tables that exist; one for all, because of foreign keys.
-pub fn drop_sql() -> String {
-    format!("drop table if exists {}", names())
-}
-
 /// The statements that make the tables, without keys.
 pub fn create_sql() -> Vec<String> {
     OrdersTable::ALL
@@ -308,7 +303,7 @@ mod tests {
         assert_eq!(copy(130_000), "copy new_order from stdin");
         assert_eq!(copy(140_000), "copy new_order from stdin with (freeze on)");
         assert!(truncate_sql().starts_with("truncate item, warehouse, "));
-        assert!(drop_sql().ends_with(" new_order, order_line"));
+        assert!(truncate_sql().ends_with(" new_order, order_line"));
         assert_eq!(vacuum_sql().len(), 9);
     }
 

@@ -16,9 +16,10 @@ pub struct OrdersArguments {
     /// A first answer within 10 minutes: short visits, 14 blocks
     #[arg(long)]
     pub quick: bool,
-    /// Warehouses, about 100 MB each; or half-memory or twice-memory, of what a server has
-    #[arg(short, long, value_name = "N", default_value = "4")]
-    pub warehouses: String,
+    /// Warehouses, 104 MB each; or half-memory or twice-memory, of what a server has [default: 4, with --quick
+    /// 2]
+    #[arg(short, long, value_name = "N")]
+    pub warehouses: Option<String>,
     /// Who does the steps of a transaction: the client, statement by statement, or a function in the server
     #[arg(long, value_enum, default_value_t = FormWord::Statements)]
     pub form: FormWord,
