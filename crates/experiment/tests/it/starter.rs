@@ -68,6 +68,7 @@ fn the_insert_benchmark_of_the_starter_can_be_asked_for() {
         "[rocksdb",
         "[workloads",
         "[pgbench",
+        "[orders",
         "[data",
         "[limits",
         "[measurement",
@@ -80,6 +81,20 @@ fn the_insert_benchmark_of_the_starter_can_be_asked_for() {
     assert_eq!(insert.steps.len(), 3);
     assert_eq!(insert.long_transaction_seconds, Some(60));
     assert_eq!(experiment.workloads.chosen, Chosen::NONE);
+}
+
+#[test]
+fn order_entry_of_the_starter_can_be_asked_for() {
+    let text = uncommented();
+    let (_, behind) = text.split_once("\n[orders]").unwrap();
+    let (own, _) = behind.split_once("\n[insert]").unwrap();
+    let servers = "[[servers]]\ntarget = \"postgres:17\"\nconfiguration = \"cx10a\"\n";
+    let text = format!("{}[orders]{own}\n{servers}", crate::HEAD);
+    let experiment = Experiment::read("s.toml", &text, None).unwrap();
+    let orders = experiment.kinds.orders.as_ref().unwrap();
+    assert_eq!(orders.transactions, ["mix"]);
+    assert_eq!(orders.sustained_seconds, Some(300));
+    assert_eq!(experiment.parts().len(), 2);
 }
 
 #[test]
@@ -98,7 +113,7 @@ fn rocksdb_of_the_starter_can_be_asked_for() {
 
 #[test]
 fn what_the_starter_explains_can_be_asked_for() {
-    let experiment = Experiment::read("s.toml", &without(&["[insert", "[rocksdb"]), None).unwrap();
+    let experiment = Experiment::read("s.toml", &without(&["[insert", "[rocksdb", "[orders"]), None).unwrap();
     let pgbench = experiment.kinds.pgbench.as_ref().unwrap();
     assert_eq!((pgbench.mixes.len(), experiment.parts().len()), (3, 2));
     assert_eq!(experiment.servers().len(), 2 + 3 + 1);

@@ -16,8 +16,8 @@ pub struct OrdersArguments {
     /// A first answer within 10 minutes: short visits, 14 blocks
     #[arg(long)]
     pub quick: bool,
-    /// Warehouses, 104 MB each; or half-memory or twice-memory, of what a server has [default: 4, with --quick
-    /// 2]
+    /// Warehouses, 104 MB each; or half-memory or twice-memory, of what a server has [default: 4, 2 with
+    /// --quick]
     #[arg(short, long, value_name = "N")]
     pub warehouses: Option<String>,
     /// Who does the steps of a transaction: the client, statement by statement, or a function in the server
