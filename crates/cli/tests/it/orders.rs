@@ -115,7 +115,13 @@ fn what_means_nothing_is_refused_before_anything_starts() {
     assert!(refused(&["--warehouses", "0"]).contains("between 1 and"));
     assert!(refused(&["--warehouses", "lots"]).contains("half-memory"));
     assert!(refused(&["--only", "new-oder"]).contains("did you mean `new-order`?"));
-    assert!(refused(&["--sustained", "1s"]).contains("--sustained 10s"));
-    assert!(refused(&["--pace", "1", "-c", "1,2"]).contains("one number of clients"));
+    assert!(refused(&["--sustained", "1s"]).contains("too short"));
+    assert!(refused(&["--sustained", "30s", "--quick"]).contains("leave out --quick"));
+    assert!(refused(&["--sustained", "30s", "--only", "delivery"]).contains("use up the orders"));
+    assert!(refused(&["--pace", "1"]).contains("--only mix"));
+    let mix = ["--only", "mix", "--pace", "1"];
+    let several = [mix.as_slice(), &["-c", "1,2"]].concat();
+    assert!(refused(&several).contains("one number of clients"));
+    assert!(refused(&mix).contains("are needed"));
     assert!(refused(&["--order", "published"]).contains("--order"));
 }

@@ -113,7 +113,12 @@ fn rocksdb_of_the_starter_can_be_asked_for() {
 
 #[test]
 fn what_the_starter_explains_can_be_asked_for() {
-    let experiment = Experiment::read("s.toml", &without(&["[insert", "[rocksdb", "[orders"]), None).unwrap();
+    let experiment = Experiment::read(
+        "s.toml",
+        &without(&["[insert", "[rocksdb", "[orders"]),
+        None,
+    )
+    .unwrap();
     let pgbench = experiment.kinds.pgbench.as_ref().unwrap();
     assert_eq!((pgbench.mixes.len(), experiment.parts().len()), (3, 2));
     assert_eq!(experiment.servers().len(), 2 + 3 + 1);
