@@ -13,9 +13,10 @@ use serde_json::{Value, json};
 
 const HEADING: &str = "Order entry: the mix";
 
-const LEGEND: &str = "All transactions, disturbed or not. Latency is a mean over single transactions, \
-                      without interval, from the first try to the last; those that failed are left out. A \
-                      new order that the client takes back (1 in 100) counts as done.";
+const LEGEND: &str = "All transactions, disturbed or not. The columns of the transactions are mean latencies \
+                      in ms, from the first try to the last, without interval; those that failed are left \
+                      out. Verdicts are in the rows of the workloads. A new order that the client takes back \
+                      (1 in 100) counts as done.";
 
 /// What the mix came to on a server, at a number of clients.
 struct MixResult<'a> {

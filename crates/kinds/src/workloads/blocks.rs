@@ -475,7 +475,7 @@ struct RotatingFleet<'a, 'p> {
     lost: Vec<(ServerId, Vec<String>)>,
     /// Whether what servers do by themselves is counted: they work without a break.
     sustained: bool,
-    /// What had been counted when the tables were made.
+    /// What had been counted when the tables of the server that runs were made.
     before: Option<Background>,
     /// What each server did by itself in its pass.
     background: Vec<(ServerId, Background)>,
@@ -535,13 +535,13 @@ impl Rotation for RotatingFleet<'_, '_> {
     }
 
     fn stop(&mut self, server: ServerId, last: bool) -> Result<(), Problem> {
-        if last && self.looked_at && self.cell.writes {
-            let broken = self.fleet.broken(self.schedule, server, self.cell)?;
-            self.lost.push((server, broken));
-        }
         if let Some(before) = self.before.take().filter(|_| last) {
             let after = self.fleet.background(self.schedule, server, self.cell)?;
             self.background.push((server, after.since(before)));
+        }
+        if last && self.looked_at && self.cell.writes {
+            let broken = self.fleet.broken(self.schedule, server, self.cell)?;
+            self.lost.push((server, broken));
         }
         if last {
             self.fleet
