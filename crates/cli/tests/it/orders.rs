@@ -25,8 +25,9 @@ fn report(output: &std::process::Output) -> Value {
 }
 
 #[test]
-fn the_mix_is_measured_in_both_forms_and_nothing_is_lost() {
+fn the_mix_is_measured_on_the_oldest_and_the_newest_server_and_nothing_is_lost() {
     let lab = Lab::new();
+    let asked = ["postgres:9.6", "postgres:18", "--only", "mix", "-c", "2"];
     let short = [
         "--visit-seconds",
         "0.3",
@@ -35,39 +36,26 @@ fn the_mix_is_measured_in_both_forms_and_nothing_is_lost() {
         "--blocks",
         "2",
     ];
-    let both = [
-        ("statements", ["postgres:9.6", "postgres:18"].as_slice()),
-        ("functions", ["postgres:9.6"].as_slice()),
-    ];
-    for (form, servers) in both {
-        let asked = ["--only", "mix", "-c", "2", "--form", form];
-        let asked: Vec<&str> = servers.iter().copied().chain(asked).chain(short).collect();
-        let output = run(&lab, &asked);
-        let errors = text(&output.stderr);
-        let report = report(&output);
-        // A condition that fails makes the run unfit.
-        let unfit = "tables-inconsistent";
-        let findings = report["fairness"].to_string() + &report["host"].to_string();
+    let output = run(&lab, &[asked, short].concat());
+    let errors = text(&output.stderr);
+    // Two blocks are too few for a verdict. A condition that fails would make the run unfit: code 4.
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    let report = report(&output);
+    let results = report["orders"].as_array().unwrap();
+    assert_eq!(results.len(), 2, "{results:?}");
+    for server in results {
+        let per_minute = server["new_orders_per_minute"].as_f64();
+        assert!(per_minute.unwrap() > 0.0, "{server}");
+        let transactions = server["transactions"].as_array().unwrap();
+        assert_eq!(transactions.len(), 5, "{server}");
+        let share = |number: usize| transactions[number]["share"].as_f64().unwrap();
+        assert!((0.3..0.6).contains(&share(0)), "{server}");
+        let all: f64 = (0..5).map(share).sum();
+        assert!((all - 1.0).abs() < 1e-6, "{server}");
         assert!(
-            !findings.contains(unfit) && output.status.code() != Some(4),
-            "{errors}"
+            transactions.iter().all(|one| one["failed"] == 0),
+            "{server}"
         );
-        let results = report["orders"].as_array().unwrap();
-        assert_eq!(results.len(), servers.len(), "{results:?}");
-        for server in results {
-            let per_minute = server["new_orders_per_minute"].as_f64();
-            assert!(per_minute.unwrap() > 0.0, "{server}");
-            let transactions = server["transactions"].as_array().unwrap();
-            assert_eq!(transactions.len(), 5, "{server}");
-            let share = |number: usize| transactions[number]["share"].as_f64().unwrap();
-            assert!((0.3..0.6).contains(&share(0)), "{server}");
-            let all: f64 = (0..5).map(share).sum();
-            assert!((all - 1.0).abs() < 1e-6, "{server}");
-            assert!(
-                transactions.iter().all(|one| one["failed"] == 0),
-                "{server}"
-            );
-        }
     }
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }

@@ -69,7 +69,11 @@ pub(crate) fn needs_of(plan: &Plan, data: u64) -> Result<Needs, Problem> {
     // Full pages and rows of a load and of what is written, until a checkpoint lets go of them.
     let wal = (kept * 2 + written).min(wal_max(plan));
     let (written, wal) = match plan.timing.sustained {
-        true => (written + grown(plan), wal_max(plan)),
+        // Segments are kept from pass to pass, as far as the settings of checkpoints go.
+        true => (
+            written + grown(plan),
+            (wal + grown(plan) * u64::from(plan.timing.blocks)).min(wal_max(plan)),
+        ),
         false => (written, wal),
     };
     Ok(Needs {
@@ -204,6 +208,24 @@ mod tests {
         assert_eq!(disk(&[(false, fresh)]), 1000 + 2000 + 256);
         assert_eq!(disk(&[(false, aged)]), 2300 + 4600 + 256);
         assert_eq!(disk(&[(true, fresh)]), 1000 + 1500 + 3500 + 256);
+    }
+
+    #[test]
+    fn passes_without_a_break_keep_what_they_write_and_run_alone() {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        plan.cells[0].writes = true;
+        plan.timing.visit_seconds = 100.0;
+        plan.timing.blocks = 6;
+        let in_turn = needs_of(&plan, 100 * MB).unwrap();
+        plan.timing.sustained = true;
+        let passes = needs_of(&plan, 100 * MB).unwrap();
+        assert_eq!(
+            (in_turn.at_once, passes.at_once),
+            (AtOnce::AsFits, AtOnce::One)
+        );
+        // 800 MB of tables, and six times as much WAL.
+        let more = (passes.disk_bytes - in_turn.disk_bytes) / 1_000_000;
+        assert!((5_590..=5_610).contains(&more), "{more}");
     }
 
     #[test]
