@@ -3,6 +3,7 @@
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Cell, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_report::words;
 use deltabench_run::fleet::Background;
 use deltabench_run::session::Session;
 
@@ -21,18 +22,18 @@ pub(super) fn tell(
     all.sort_by_key(|(server, _)| *server);
     let of = |(server, own): &(ServerId, Background)| {
         format!(
-            "{} {} checkpoints, {} vacuum and {} analyze runs, {} MB more",
+            "{} {}, {} vacuum and {} analyze runs, {} MB more",
             session.plan.server_name(*server),
-            own.checkpoints,
+            words::plural(own.checkpoints, "checkpoint"),
             own.vacuums,
             own.analyzes,
             own.bytes >> 20
         )
     };
     let text = format!(
-        "{} at {} clients, pass {}: {}",
+        "{} at {}, pass {}: {}",
         cell.workload,
-        cell.clients,
+        words::plural(u64::from(cell.clients), "client"),
         block + 1,
         all.iter().map(of).collect::<Vec<_>>().join("; ")
     );
