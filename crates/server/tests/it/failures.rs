@@ -190,7 +190,8 @@ fn a_crashed_backend_ends_the_server_instead_of_restarting_it_cold() {
     let postmaster = cluster.postmaster_pid().unwrap();
     let pid: u32 = value(
         &endpoint,
-        "select pid from pg_stat_activity where pid <> pg_backend_pid() limit 1",
+        // The oldest one stays; a connection that has just ended may be gone before it is killed.
+        "select pid from pg_stat_activity where pid <> pg_backend_pid() order by backend_start limit 1",
     )
     .parse()
     .unwrap();
