@@ -246,6 +246,20 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn deliveries_alone_end_before_the_orders_of_their_warehouses_do() {
+        use deltabench_model::work::Work;
+        let work = Work::Orders(setup(&wanted(2)).unwrap());
+        let most = |name: &str| work.operations_max(&workload_of(name));
+        assert_eq!(most(Transaction::Delivery.name()), Some(1600));
+        assert_eq!((most(MIX), most(Transaction::Payment.name())), (None, None));
+        assert_eq!(
+            work.on_small_tables()
+                .operations_max(&workload_of("delivery")),
+            Some(800)
+        );
+    }
+
+    #[test]
     fn names_that_are_not_there_or_there_twice_are_refused() {
         let only = |names: &[&str]| {
             let only = names.iter().map(|&name| name.to_owned()).collect();

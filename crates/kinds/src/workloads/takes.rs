@@ -229,6 +229,22 @@ mod tests {
     }
 
     #[test]
+    fn each_server_is_first_as_often_as_the_others_in_passes() {
+        use deltabench_model::plan::CellId;
+        use deltabench_run::schedule::VisitSchedule;
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        plan.timing.sustained = true;
+        let first = |block| {
+            let cell = &plan.cells[0];
+            VisitSchedule::of(&plan, block, CellId(0), cell, &[]).rotation[0]
+        };
+        for group in 0..8 {
+            let all: BTreeSet<_> = (3 * group..3 * group + 3).map(first).collect();
+            assert_eq!(all.len(), 3, "blocks of group {group}");
+        }
+    }
+
+    #[test]
     fn buffers_that_were_asked_for_are_taken_as_they_are() {
         let asked = [("shared_buffers", "64MB"), ("shared_buffers", "1GB")];
         let needs = needs(&[(false, DataState::Fresh)], &asked);
