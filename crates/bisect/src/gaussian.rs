@@ -75,16 +75,27 @@ impl Model {
     }
 
     /// The logarithm of how likely the values are if the measured points from this one on cost more by a step
-    /// that is N(0, `step`²): ½ B²/P − ½ log P with B = sᵀMh/own², P = 1/step² + (sᵀs − sᵀMs/own²)/own².
+    /// that is N(0, `step`²): ½ B²/P − ½ log P.
     pub(crate) fn likelihood(&self, first_slow: usize, step: f64) -> f64 {
+        let (b, p) = self.of_step(first_slow, step);
+        0.5 * (b * b / p - p.ln())
+    }
+
+    /// What the measured points from this one on then cost more, and the standard error of that: B/P, P^−½.
+    pub(crate) fn step(&self, first_slow: usize, step: f64) -> (f64, f64) {
+        let (b, p) = self.of_step(first_slow, step);
+        (b / p, p.sqrt().recip())
+    }
+
+    /// B = sᵀMh/own², P = 1/step² + (sᵀs − sᵀMs/own²)/own².
+    fn of_step(&self, first_slow: usize, step: f64) -> (f64, f64) {
         let slow = |values: &[f64]| values.iter().skip(first_slow).sum::<f64>();
         let many = number(self.mean.len().saturating_sub(first_slow));
         let own = self.own.powi(2);
         let rows = self.covariance.iter().skip(first_slow);
         let kept: f64 = rows.map(|row| slow(row)).sum::<f64>() / own;
         let b = slow(&self.mean) / own;
-        let p = step.powi(-2) + (many - kept) / own;
-        0.5 * (b * b / p - p.ln())
+        (b, step.powi(-2) + (many - kept) / own)
     }
 }
 

@@ -217,12 +217,30 @@ impl<'a> Range<'a> {
         servers
     }
 
-    /// The logarithm of the likelihood that the step is at each point after the first.
-    fn likelihood(&self) -> Vec<f64> {
+    /// What the step costs if it is where it is likeliest, and the standard error of that, layout included. All
+    /// measured points say it; the ends alone may differ by less, because each has luck of its own. Nothing
+    /// if no point inside was measured.
+    pub(crate) fn step(&self) -> Option<(f64, f64)> {
+        let model = self.model();
+        let inside = 1..model.points().len();
+        if inside.len() < 2 {
+            return None;
+        }
+        let of = |place: &usize| model.likelihood(*place, STEP);
+        let likeliest = inside.max_by(|a, b| of(a).total_cmp(&of(b)))?;
+        Some(model.step(likeliest, STEP))
+    }
+
+    /// The measured points of the range with the luck of their layouts.
+    fn model(&self) -> Model {
         // Without any layout luck the matrix would have no inverse.
         let least = self.runs.iter().map(|run| run.pair / 100.0);
-        let layout = least.fold(self.timed.layout, f64::max);
-        let model = Model::of(&self.runs, layout);
+        Model::of(&self.runs, least.fold(self.timed.layout, f64::max))
+    }
+
+    /// The logarithm of the likelihood that the step is at each point after the first.
+    fn likelihood(&self) -> Vec<f64> {
+        let model = self.model();
         // It is the same for all points between two that were measured.
         let of_gap: Vec<f64> = (0..model.points().len())
             .map(|first_slow| model.likelihood(first_slow, STEP))
