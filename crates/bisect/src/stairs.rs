@@ -205,13 +205,11 @@ impl Stairs<'_> {
     }
 
     /// Whether the whole sequence has a step by all points that were measured. The first runs told its ends
-    /// apart; later ones may not, because the layouts of both ends are luck, and the points inside know better.
+    /// apart; later ones may not, because the layouts of both ends are luck, and points inside know better.
     fn differs_inside(&self, range: &Contrast) -> bool {
         let part = Range::new(&self.timed, range.from, range.to);
         let step = part.step().filter(|_| self.is_whole(range));
-        step.is_some_and(|(size, error)| {
-            size.abs() >= self.min && size.abs() >= DIFFERENT * error
-        })
+        step.is_some_and(|(size, error)| size.abs() >= self.min && size.abs() >= DIFFERENT * error)
     }
 
     fn ends(&self, range: &Contrast) -> Ends {

@@ -217,9 +217,9 @@ impl<'a> Range<'a> {
         servers
     }
 
-    /// What the step costs if it is where it is likeliest, and the standard error of that, layout included. All
-    /// measured points say it; the ends alone may differ by less, because each has luck of its own. Nothing
-    /// if no point inside was measured.
+    /// What the step costs if it is where it is likeliest, and the standard error of that, layout included.
+    /// All measured points say it; the ends alone may differ by less, because each has luck of its own.
+    /// Nothing if no point inside was measured.
     pub(crate) fn step(&self) -> Option<(f64, f64)> {
         let model = self.model();
         let inside = 1..model.points().len();

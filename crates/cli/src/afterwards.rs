@@ -70,7 +70,7 @@ pub fn counted(bench: &mut Bench, analysed: Analysed) -> Result<(Analysed, Follo
         return nothing(analysed);
     };
     let mut cells = match wanted {
-        CountedAfter::Changed => changed(&analysed.comparison),
+        CountedAfter::Changed => countable(&plan, changed(&analysed.comparison)),
         CountedAfter::All => CellId::each().take(plan.cells.len()).collect(),
     };
     let done = counted_cells(&run, &plan, &bench.store).map_err(store_problem)?;
@@ -117,6 +117,17 @@ pub fn counted(bench: &mut Bench, analysed: Analysed) -> Result<(Analysed, Follo
         Err(failure) => failed(failure.problem()),
     };
     Ok((analyse_run(&run, &plan, &bench.store)?, after))
+}
+
+/// Those of the cells that a count can do; all of them if there is none: then the reason is printed.
+fn countable(plan: &Plan, cells: Vec<CellId>) -> Vec<CellId> {
+    let can =
+        |cell: &CellId| deltabench_kinds::check_counted(&counting_plan(plan, &[*cell])).is_ok();
+    let found: Vec<CellId> = cells.iter().copied().filter(can).collect();
+    match found.is_empty() {
+        true => cells,
+        false => found,
+    }
 }
 
 /// Counts what is still to be counted of a run, then publishes it; returns the exit code. Nothing is counted

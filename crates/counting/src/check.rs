@@ -1,8 +1,9 @@
 //! What cannot be counted, refused before anything starts.
 
-use deltabench_model::plan::{CacheState, Limits, Plan, Transport};
+use deltabench_model::plan::{CacheState, Cell, Limits, Plan, Transport};
 use deltabench_model::problem::Problem;
 use deltabench_server::Counter;
+use deltabench_workload::{Definition, Library};
 
 /// Settings that have a statement's work done where it is not counted, with the values that do not.
 const ELSEWHERE: [(&str, &[&str], &str); 5] = [
@@ -51,7 +52,26 @@ pub fn check(plan: &Plan) -> Result<(), Problem> {
         check_settings(&[plan.settings.as_slice(), &server.settings].concat())?;
     }
     check_texts(plan)?;
+    if let Some(cell) = reconnecting(plan)? {
+        return Err(Problem::new(format!("{} cannot be counted", cell.workload))
+            .detail("it opens a connection for each operation, and a count is of one connection")
+            .hint("leave it out"));
+    }
     check_surroundings(plan)
+}
+
+/// The first cell whose operations have a connection each.
+fn reconnecting(plan: &Plan) -> Result<Option<&Cell>, Problem> {
+    if plan.work.has_passes() || plan.work.is_embedded() {
+        return Ok(None);
+    }
+    let library = Library::of_plan(plan)?;
+    let is = |cell: &&Cell| {
+        library
+            .get(&cell.workload)
+            .is_ok_and(Definition::reconnects)
+    };
+    Ok(plan.cells.iter().find(is))
 }
 
 /// Refuses workloads and scripts that would be counted in pieces.

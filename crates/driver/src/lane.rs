@@ -21,12 +21,14 @@
 
 mod claims;
 mod crew;
+mod fresh;
 mod many;
 mod single;
 mod turns;
 
 use self::claims::Claims;
 use self::crew::{Member, Part};
+use self::fresh::Door;
 use self::single::Alone;
 use self::turns::Turns;
 use crate::connection::Connection;
@@ -124,6 +126,12 @@ impl Lane {
         }
         let endless =
             |program: &Program| program.max_tries == 0 && program.latency_limit_ns.is_none();
+        if let (true, Some(_)) = (spec.executable.reconnects, spec.rate) {
+            return Err(WireError::Workload {
+                workload: spec.executable.name.clone(),
+                what: "a rate, and a connection for each operation".to_owned(),
+            });
+        }
         if spec.executable.program.as_ref().is_some_and(endless) {
             return Err(WireError::Workload {
                 workload: spec.executable.name.clone(),
@@ -131,7 +139,11 @@ impl Lane {
             });
         }
         let clients = spec.clients.max(1);
-        let jobs = spec.jobs.clamp(1, clients);
+        // A thread that opens a connection waits for it, so it can serve nobody else.
+        let jobs = match spec.executable.reconnects {
+            true => clients,
+            false => spec.jobs.clamp(1, clients),
+        };
         let histogram = || Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
         let histograms = (0..jobs)
             .map(|_| histogram().map(Own))
@@ -182,7 +194,12 @@ impl Lane {
             )));
         };
         link.close();
-        link.open(&self.executable, (clients, jobs), limit)
+        let opened = match self.executable.reconnects {
+            true => link.open_doors(&self.executable, clients, limit),
+            false => link.open(&self.executable, (clients, jobs), limit),
+        };
+        let polled = polled && !self.executable.reconnects;
+        opened
             .and_then(|()| if polled { link.watch() } else { Ok(()) })
             .map_err(|error| {
                 link.close();
@@ -246,6 +263,7 @@ impl Lane {
             return outcome;
         }
         let program = self.executable.program.as_ref();
+        let changing = link.doors().map(Door::socket).collect();
         let claims = Claims::new(request.operations);
         let work = |pulse| Work {
             executable: &self.executable,
@@ -270,7 +288,7 @@ impl Lane {
         };
         let others: Vec<Member<'_>> = members.collect();
         self.turns.begin();
-        self.watchdog.arm(&link.sockets);
+        self.watchdog.arm(&link.sockets, changing);
         let share = match others.is_empty() {
             true => first.work_alone(Alone {
                 turns: &mut self.turns,
@@ -288,7 +306,7 @@ impl Lane {
         let lost = end.is_err();
         let mut outcome = share.tally.outcome(end);
         outcome.client_cpu_ns = share.cpu_ns;
-        outcome.rows = link.connections_mut().map(Connection::take_rows).sum();
+        outcome.rows = link.parts.iter_mut().map(Part::take_rows).sum();
         if lost {
             if outcome.void == Some(VoidReason::Stalled) {
                 link.cancel();
@@ -347,6 +365,10 @@ impl Link {
         self.parts.iter().flat_map(|part| &part.connections)
     }
 
+    fn doors(&self) -> impl Iterator<Item = &Door> {
+        self.parts.iter().filter_map(|part| part.door.as_ref())
+    }
+
     fn connections_mut(&mut self) -> impl Iterator<Item = &mut Connection> {
         self.parts.iter_mut().flat_map(|part| &mut part.connections)
     }
@@ -377,6 +399,26 @@ impl Link {
         Ok(())
     }
 
+    /// Tries one connection for each client, and keeps none: operations open their own.
+    fn open_doors(
+        &mut self,
+        executable: &Executable,
+        clients: u32,
+        limit: Duration,
+    ) -> Result<(), WireError> {
+        for client in 0..clients {
+            let (endpoint, login) = (&self.endpoint, &self.login);
+            drop(Connection::open(
+                endpoint, login, executable, client, limit,
+            )?);
+            self.parts.push(Part {
+                door: Some(Door::new(endpoint, login, client)),
+                ..Part::default()
+            });
+        }
+        Ok(())
+    }
+
     /// Makes the sets that tell which connections have answers.
     fn watch(&mut self) -> Result<(), WireError> {
         let failed = |error| WireError::transfer("watching the connections", error, None);
@@ -394,9 +436,10 @@ impl Link {
 
     /// Asks the server to give up what these connections have sent, so that it does not work on for nobody.
     fn cancel(&self) {
-        for connection in self.connections() {
+        let fresh = self.doors().filter_map(Door::key);
+        for key in self.connections().map(Connection::key).chain(fresh) {
             // A server that does not even take this has other troubles, and the slice is void already.
-            let _ = connection.key().cancel(&self.endpoint);
+            let _ = key.cancel(&self.endpoint);
         }
     }
 }

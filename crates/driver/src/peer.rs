@@ -261,6 +261,7 @@ impl PeerWork {
             variables: vec![("rows".to_owned(), rows.to_string())],
             max_tries: 1,
             shared_names: false,
+            reconnects: false,
             latency_limit_ms: None,
             writes: false,
         };

@@ -448,6 +448,7 @@ mod tests {
             variables: Vec::new(),
             max_tries: 1,
             shared_names: false,
+            reconnects: false,
             latency_limit_ms: None,
             writes: false,
         };

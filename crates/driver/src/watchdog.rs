@@ -18,6 +18,9 @@ const LOOKS: u32 = 8;
 /// Sockets of one server.
 pub type Sockets = Arc<[Arc<OwnedFd>]>;
 
+/// The socket that a thread has right now, if it opens one after the other.
+pub type Changing = Arc<Mutex<Option<Arc<OwnedFd>>>>;
+
 /// A thread that watches one lane.
 #[derive(Debug)]
 pub struct Watchdog {
@@ -62,7 +65,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     /// Sockets of the slice under way.
-    watched: Option<Sockets>,
+    watched: Option<(Sockets, Vec<Changing>)>,
     ending: bool,
 }
 
@@ -85,9 +88,9 @@ impl Watchdog {
     }
 
     /// A slice begins; its time limit counts from now.
-    pub fn arm(&self, sockets: &Sockets) {
+    pub fn arm(&self, sockets: &Sockets, changing: Vec<Changing>) {
         let mut state = self.shared.lock();
-        state.watched = Some(Arc::clone(sockets));
+        state.watched = Some((Arc::clone(sockets), changing));
         self.shared.tripped.store(false, Ordering::Relaxed);
         self.pulses().iter().for_each(|pulse| pulse.beat(0));
         self.shared.slices.fetch_add(1, Ordering::Relaxed);
@@ -146,11 +149,14 @@ impl Shared {
                 }
                 stalled |= now.duration_since(last.1) >= limit;
             }
-            if let Some(sockets) = state.watched.take_if(|_| stalled) {
+            if let Some((sockets, changing)) = state.watched.take_if(|_| stalled) {
                 self.tripped.store(true, Ordering::Relaxed);
-                sockets
-                    .iter()
-                    .for_each(|socket| sys::shut_down(socket.as_fd()));
+                let present = changing.iter().filter_map(|changing| {
+                    let socket = changing.lock().unwrap_or_else(PoisonError::into_inner);
+                    socket.as_ref().map(Arc::clone)
+                });
+                let all = sockets.iter().map(Arc::clone).chain(present);
+                all.for_each(|socket| sys::shut_down(socket.as_fd()));
             }
         }
     }
@@ -171,7 +177,7 @@ mod tests {
     fn a_slice_without_progress_is_cut_off() {
         let (sockets, _far) = pair();
         let watchdog = Watchdog::start(Duration::from_millis(20), 1);
-        watchdog.arm(&sockets);
+        watchdog.arm(&sockets, Vec::new());
         sys::wait_for_input(sockets[0].as_fd()).unwrap();
         assert_eq!(
             sys::receive(sockets[0].as_fd(), &mut [0; 8], Wait::Never).unwrap(),
@@ -179,8 +185,20 @@ mod tests {
         );
         assert!(watchdog.disarm());
         // The next slice starts with a clean record.
-        watchdog.arm(&sockets);
+        watchdog.arm(&sockets, Vec::new());
         assert!(!watchdog.disarm());
+    }
+
+    #[test]
+    fn the_socket_that_a_thread_has_by_then_is_cut_off_too() {
+        let (near, _far) = UnixStream::pair().unwrap();
+        let near = Arc::new(OwnedFd::from(near));
+        let changing = Changing::default();
+        let watchdog = Watchdog::start(Duration::from_millis(20), 1);
+        watchdog.arm(&Sockets::from([]), vec![Arc::clone(&changing)]);
+        *changing.lock().unwrap() = Some(Arc::clone(&near));
+        sys::wait_for_input(near.as_fd()).unwrap();
+        assert!(watchdog.disarm());
     }
 
     #[test]
@@ -190,7 +208,7 @@ mod tests {
         let watchdog = Watchdog::start(limit, 1);
         let started = Instant::now();
         while started.elapsed() < limit * 3 {
-            watchdog.arm(&sockets);
+            watchdog.arm(&sockets, Vec::new());
             watchdog.pulses()[0].beat(1);
             let slice = Instant::now();
             while slice.elapsed() < limit / 10 {
@@ -205,7 +223,7 @@ mod tests {
         let (sockets, _far) = pair();
         let limit = Duration::from_millis(200);
         let watchdog = Watchdog::start(limit, 1);
-        watchdog.arm(&sockets);
+        watchdog.arm(&sockets, Vec::new());
         let started = Instant::now();
         let mut count = 0;
         while started.elapsed() < limit * 2 {
@@ -218,7 +236,7 @@ mod tests {
         while idle.elapsed() < limit * 2 {
             std::thread::yield_now();
         }
-        watchdog.arm(&sockets);
+        watchdog.arm(&sockets, Vec::new());
         assert!(!watchdog.disarm());
     }
 }

@@ -130,6 +130,7 @@ pub(crate) mod tests {
             variables: Vec::new(),
             max_tries: 1,
             shared_names: false,
+            reconnects: false,
             latency_limit_ms: None,
             writes: false,
         }

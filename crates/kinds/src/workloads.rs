@@ -24,7 +24,7 @@ use deltabench_run::occupancy::{Needs, Occupancy, PlannedTime};
 use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::session::Session;
 use deltabench_store::Store;
-use deltabench_workload::Library;
+use deltabench_workload::{Definition, Library};
 pub use reading::WorkloadsReader;
 use std::sync::Arc;
 pub(crate) use takes::{needs_of, time_of};
@@ -37,6 +37,33 @@ impl Workloads {
     fn tables(&self, plan: &Plan) -> Result<DataSet, Problem> {
         DataSet::of(plan, &Library::of_plan(plan)?, self.own_tables(plan)?)
     }
+}
+
+/// Refuses what cannot be had where each operation has a connection of its own.
+///
+/// Errors: a rate, or samples of processes that have ended by then.
+fn check_reconnecting(request: &Request, cells: &[Cell], library: &Library) -> Result<(), Problem> {
+    let found = cells.iter().find(|cell| {
+        let definition = library.get(&cell.workload);
+        definition.is_ok_and(Definition::reconnects)
+    });
+    let Some(cell) = found else {
+        return Ok(());
+    };
+    let name = &cell.workload;
+    if request.rate.is_some() {
+        return Err(Problem::new(format!("{name} cannot be measured at a rate"))
+            .detail("it opens a connection for each operation, and a client waits for each of them")
+            .hint("leave out --rate; --clients says how many connections are opened at a time"));
+    }
+    if request.observing.profile.is_some() {
+        return Err(
+            Problem::new(format!("the time of {name} cannot be sampled"))
+                .detail("the server's process of each of its connections ends after one operation")
+                .hint("leave out --sample, or the workload"),
+        );
+    }
+    Ok(())
 }
 
 impl Show for Workloads {
@@ -73,7 +100,7 @@ impl Show for Workloads {
 impl Benchmark for Workloads {
     fn check(&self, request: &Request, library: &Library) -> Result<(), Problem> {
         planning::check_shape(request)?;
-        self.cells(request, library)?;
+        check_reconnecting(request, &self.cells(request, library)?, library)?;
         if let Some(setup) = request.work.pgbench() {
             pgbench::check(setup, request.order)?;
         }

@@ -70,7 +70,7 @@ pub use limits::{
     AppliedLimits, AppliedMemory, AppliedStorage, LimitPlan, LimitReading, ServerLimits, try_limits,
 };
 pub use meter::{Changes, CpuMeter, CpuReading, CpuSource};
-pub use meters::{MachineCosts, MachineSources, Meters};
+pub use meters::{MachineCosts, MachineSources, Metered, Meters};
 pub use page_cache::{CachedFiles, DroppedPages, cached_files, drop_pages};
 pub use perf::{PerfCounters, PerfScope};
 pub use postmaster::{Counters, Postmaster};

@@ -112,6 +112,15 @@ impl CpuMeter {
         )
     }
 
+    /// Opens a meter that also counts processes which come and go unseen: a cgroup, or nothing.
+    ///
+    /// Errors: `Gone` if there is no such process; `NoSource` if no cgroup can be made here.
+    pub fn open_grouped(postmaster_pid: u32) -> Result<Self, ObserveError> {
+        let source = grouped_source(Vec::new())?;
+        let label = format!("{}-{postmaster_pid}", std::process::id());
+        Self::open_with(postmaster_pid, source, &label)
+    }
+
     /// Opens a meter that only reads: schedstat, or nothing.
     ///
     /// Errors: `Gone` if there is no such process; `NoSource` if the kernel keeps no schedstat.
@@ -215,7 +224,11 @@ fn preferred_source() -> Result<CpuSource, ObserveError> {
     if has_schedstat() {
         return Ok(CpuSource::Schedstat);
     }
-    let mut reasons = vec![NO_SCHEDSTAT.to_owned()];
+    grouped_source(vec![NO_SCHEDSTAT.to_owned()])
+}
+
+/// The first kind of cgroup that works here; `reasons` are those against what was tried before.
+fn grouped_source(mut reasons: Vec<String>) -> Result<CpuSource, ObserveError> {
     for (kind, source) in [
         (CgroupKind::V1, CpuSource::CgroupV1),
         (CgroupKind::V2, CpuSource::CgroupV2),

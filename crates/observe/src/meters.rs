@@ -66,14 +66,24 @@ enum Machine {
     Remote(RemoteMeters),
 }
 
+/// What is to be read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Metered {
+    /// Also the device of the first server's data on each machine.
+    pub devices: bool,
+    /// Whether processes of the servers come and go during a slice. Then only a cgroup sees all of their
+    /// CPU: where none can be made, nobody can tell.
+    pub short_lived: bool,
+}
+
 impl Meters {
-    /// Opens meters on servers; with `devices`, also on the device of the first server's data on each
-    /// machine. Do it after connecting: only processes that exist by now are counted.
+    /// Opens meters on servers. Do it after connecting: only processes that exist by now are counted, but for
+    /// those that come and go.
     ///
     /// An agent that is lost or refuses makes its servers unknown, which [`crate::agent::Agent::news`] tells.
     ///
     /// Errors: those of [`SliceMeters::open`], for the servers of this machine.
-    pub fn open(servers: &[Postmaster], devices: bool) -> Result<Self, ObserveError> {
+    pub fn open(servers: &[Postmaster], metered: Metered) -> Result<Self, ObserveError> {
         let mut meters = Self {
             machines: Vec::new(),
             places: vec![None; servers.len()],
@@ -83,7 +93,7 @@ impl Meters {
                 place.is_some() && on_one_machine(server, first)
             };
             if !meters.places.iter().zip(servers).any(opened) {
-                meters.add(first, servers, devices)?;
+                meters.add(first, servers, metered)?;
             }
         }
         Ok(meters)
@@ -94,7 +104,7 @@ impl Meters {
         &mut self,
         first: &Postmaster,
         servers: &[Postmaster],
-        devices: bool,
+        metered: Metered,
     ) -> Result<(), ObserveError> {
         // Two targets in one server have one meter.
         let mut pids: Vec<u32> = Vec::new();
@@ -113,11 +123,19 @@ impl Meters {
             }
         }
         let machine = match first {
-            Postmaster::Local(_) => Machine::Local(Box::new(here(&pids, devices)?)),
-            Postmaster::Remote(agent, _) => match noted(agent, agent.meters(&pids, devices)) {
-                Some(meters) => Machine::Remote(meters),
-                None => return Ok(()),
+            Postmaster::Local(_) => match here(&pids, metered) {
+                Ok(meters) => Machine::Local(Box::new(meters)),
+                Err(ObserveError::NoSource { .. }) if metered.short_lived => return Ok(()),
+                Err(error) => return Err(error),
             },
+            // An agent changes nothing on its machine, so it makes no cgroup.
+            Postmaster::Remote(..) if metered.short_lived => return Ok(()),
+            Postmaster::Remote(agent, _) => {
+                match noted(agent, agent.meters(&pids, metered.devices)) {
+                    Some(meters) => Machine::Remote(meters),
+                    None => return Ok(()),
+                }
+            }
             Postmaster::Unknown => return Ok(()),
         };
         self.machines.push(machine);
@@ -176,9 +194,16 @@ fn on_one_machine(one: &Postmaster, two: &Postmaster) -> bool {
     }
 }
 
-fn here(pids: &[u32], devices: bool) -> Result<SliceMeters, ObserveError> {
-    let meters = SliceMeters::open(pids)?;
-    let data = pids.first().filter(|_| devices).copied().map(data_of);
+fn here(pids: &[u32], metered: Metered) -> Result<SliceMeters, ObserveError> {
+    let meters = match metered.short_lived {
+        true => SliceMeters::open_grouped(pids)?,
+        false => SliceMeters::open(pids)?,
+    };
+    let data = pids
+        .first()
+        .filter(|_| metered.devices)
+        .copied()
+        .map(data_of);
     Ok(match data.and_then(|data| DeviceClock::of(&data)) {
         Some(device) => meters.with_device(device),
         None => meters,
@@ -191,6 +216,11 @@ mod tests {
     use crate::agent::Agent;
     use crate::agent::tests::{loopback, mortal};
     use crate::slice_meters::tests::Worker;
+
+    const DEVICES: Metered = Metered {
+        devices: true,
+        short_lived: false,
+    };
 
     /// What the worker costs as this server.
     fn work(meters: &mut Meters, active: usize, worker: &mut Worker) -> MachineCosts {
@@ -212,7 +242,7 @@ mod tests {
             Postmaster::Remote(loopback(), worker.pid()),
             Postmaster::Local(worker.pid()),
         ];
-        let mut meters = Meters::open(&servers, true).unwrap();
+        let mut meters = Meters::open(&servers, DEVICES).unwrap();
         let hosts: Vec<Option<String>> = meters.sources().into_iter().map(|s| s.host).collect();
         assert_eq!(hosts, [Some("there".to_owned()), None]);
         assert!(cpu(&mut meters, 1, &mut worker) > Some(2_000_000));
@@ -232,7 +262,7 @@ mod tests {
             [remote(&agent), remote(&agent)],
             [worker.pid(), worker.pid()].map(Postmaster::Local),
         ] {
-            let mut meters = Meters::open(&twice, false).unwrap();
+            let mut meters = Meters::open(&twice, Metered::default()).unwrap();
             for active in [0, 1] {
                 let costs = work(&mut meters, active, &mut worker);
                 assert!(costs.server.unwrap().cpu_ns > 2_000_000, "{costs:?}");
@@ -248,11 +278,11 @@ mod tests {
         let agent = loopback();
         let gone = Postmaster::Remote(agent.clone(), u32::MAX / 2);
         let there = Postmaster::Local(worker.pid());
-        let mut meters = Meters::open(&[gone, there], false).unwrap();
+        let mut meters = Meters::open(&[gone, there], Metered::default()).unwrap();
         assert_eq!(cpu(&mut meters, 0, &mut worker), None);
         assert!(cpu(&mut meters, 1, &mut worker).is_some());
         assert_eq!(agent.news().len(), 1);
-        assert!(Meters::open(&[Postmaster::Local(u32::MAX / 2)], false).is_err());
+        assert!(Meters::open(&[Postmaster::Local(u32::MAX / 2)], Metered::default()).is_err());
     }
 
     #[test]
@@ -263,12 +293,12 @@ mod tests {
             Postmaster::Remote(agent.clone(), worker.pid()),
             Postmaster::Local(worker.pid()),
         ];
-        let mut meters = Meters::open(&servers, false).unwrap();
+        let mut meters = Meters::open(&servers, Metered::default()).unwrap();
         assert!(cpu(&mut meters, 0, &mut worker).is_some());
         socket.shutdown(std::net::Shutdown::Both).unwrap();
         assert_eq!(cpu(&mut meters, 0, &mut worker), None);
         assert!(cpu(&mut meters, 1, &mut worker).is_some());
-        let again = Meters::open(&servers, false).unwrap();
+        let again = Meters::open(&servers, Metered::default()).unwrap();
         assert_eq!(again.sources().len(), 1);
         assert_eq!(agent.news().len(), 1);
     }

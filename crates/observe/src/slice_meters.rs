@@ -72,6 +72,13 @@ impl SliceMeters {
         Self::open_by(postmasters, CpuMeter::open)
     }
 
+    /// The same for servers whose processes come and go during a slice: in a cgroup each.
+    ///
+    /// Errors: those of [`SliceMeters::open`]; `NoSource` where no cgroup can be made.
+    pub fn open_grouped(postmasters: &[u32]) -> Result<Self, ObserveError> {
+        Self::open_by(postmasters, CpuMeter::open_grouped)
+    }
+
     /// The same without changing anything: no cgroup is made where the kernel keeps no schedstat. For servers
     /// that are not ours.
     ///

@@ -69,6 +69,8 @@ pub struct Behaviour {
     pub row_bytes: usize,
     /// Pause before each answer.
     pub pause: Duration,
+    /// Pause before a start-up is answered.
+    pub start_up_pause: Duration,
     /// Answers are written in pieces of this many bytes.
     pub pieces: Option<usize>,
     /// What goes wrong.
@@ -393,6 +395,7 @@ impl Serving<'_> {
             rest = after;
         }
         self.record(|record| record.start_ups.push(parameters));
+        std::thread::sleep(self.shared.behaviour.start_up_pause);
         let asked: &[u8] = match self.shared.behaviour.authentication {
             Authentication::Trust => b"",
             Authentication::Cleartext => b"\0\0\0\x03",

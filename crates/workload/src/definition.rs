@@ -51,6 +51,7 @@ pub struct Definition {
     state: Option<DataState>,
     rate: Rate,
     slice_operations: Option<u64>,
+    reconnects: bool,
     varied: Vec<(String, i64)>,
     parameters: Vec<Parameter>,
     scripts: Vec<ScriptDefinition>,
@@ -184,6 +185,12 @@ impl Definition {
         Ok(self.compile(size)?.samples(seed))
     }
 
+    /// Whether each operation opens a connection and closes it again.
+    #[must_use]
+    pub fn reconnects(&self) -> bool {
+        self.reconnects
+    }
+
     /// The variant for freshly loaded tables, if there is one.
     pub(crate) fn pre(&self) -> Option<Self> {
         self.pre.then(|| Self {
@@ -215,6 +222,7 @@ impl Definition {
         let mut executable = Executable::single(&self.name, Vec::new(), Vec::new(), size.tables);
         executable.scripts.clear();
         executable.slice_operations = self.slice_operations;
+        executable.reconnects = self.reconnects;
         for definition in &self.scripts {
             let start = executable.steps.len();
             for step in &definition.steps {

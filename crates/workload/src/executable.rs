@@ -27,6 +27,8 @@ pub struct Executable {
     pub operations_max: Option<u64>,
     /// Operations of one slice, if the workload fixes them.
     pub slice_operations: Option<u64>,
+    /// Whether each operation has a connection of its own, opened before it and closed after it.
+    pub reconnects: bool,
     /// What is carried out in the place of steps, if it is a mix of pgbench's scripts.
     pub program: Option<Program>,
 }
@@ -48,6 +50,7 @@ impl Executable {
             tables,
             operations_max: None,
             slice_operations: None,
+            reconnects: false,
             program: None,
         }
     }

@@ -55,6 +55,12 @@ const BUILTIN: &[(&str, &str)] = sysbench![
     "write-only",
 ];
 
+/// Built-in files that are no rows of published reports; they are asked for by name.
+const BESIDE: &[(&str, &str)] = &[(
+    "workloads/connect.toml",
+    include_str!("../../../workloads/connect.toml"),
+)];
+
 /// The published test that another one stands in for, because its figures depend on how long it runs.
 const NOT_BY_DEFAULT: &str = "delete";
 
@@ -67,8 +73,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// The definitions compiled into this binary, in report order, and after them the variants on fresh
-    /// tables.
+    /// The definitions compiled into this binary, in report order, after them the variants on fresh tables,
+    /// and those that are no rows of reports.
     ///
     /// Errors: a definition that does not parse; a test of this crate says that there is none.
     pub fn builtin() -> Result<Self, Problem> {
@@ -78,6 +84,9 @@ impl Library {
             .collect::<Result<Vec<_>, _>>()?;
         let pre: Vec<Definition> = definitions.iter().filter_map(Definition::pre).collect();
         definitions.extend(pre);
+        for (file, text) in BESIDE {
+            definitions.push(Definition::parse(file, text)?);
+        }
         let built_in = definitions.len();
         Ok(Self {
             definitions,
@@ -168,6 +177,7 @@ impl Library {
             variables: Vec::new(),
             max_tries: 1,
             shared_names: false,
+            reconnects: false,
             latency_limit_ms: None,
             writes: false,
         };
@@ -226,7 +236,8 @@ impl Library {
     /// The published tests on freshly loaded tables, in report order.
     pub fn pre(&self) -> Vec<&Definition> {
         let built_in = self.definitions.iter().take(self.built_in);
-        built_in.skip(BUILTIN.len()).collect()
+        let fresh = |definition: &&Definition| definition.state().is_some();
+        built_in.filter(fresh).collect()
     }
 
     /// The definition of that name.

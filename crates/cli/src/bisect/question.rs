@@ -1,6 +1,6 @@
 //! From what was typed to the points that are searched and the plan that counts them.
 
-use super::range::{Range, releases};
+use super::range::{Range, VARIANT, releases};
 use crate::afterwards::plan_to_count;
 use crate::arguments::bisect::BisectArguments;
 use crate::arguments::conditions::{
@@ -23,9 +23,6 @@ use deltabench_model::installation::Origin;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::{Release, TargetSpec};
-
-/// The variant of a clone that is named without one.
-const VARIANT: &str = "def";
 
 /// The points of a search, before any server is looked for.
 #[derive(Debug)]

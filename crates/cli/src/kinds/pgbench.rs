@@ -48,6 +48,7 @@ fn request(arguments: &PgbenchArguments) -> Result<Request, Problem> {
             variables: variables(&arguments.variables)?,
             max_tries: arguments.max_tries,
             shared_names: false,
+            reconnects: arguments.connect,
             latency_limit_ms: arguments.latency_limit,
             writes: arguments.scripts.writes,
         })),
@@ -83,6 +84,7 @@ pub fn of_scripts(paths: &[&PathBuf]) -> Result<Option<PgbenchSetup>, Problem> {
         variables: Vec::new(),
         max_tries: 1,
         shared_names: false,
+        reconnects: false,
         latency_limit_ms: None,
         writes: false,
     }))

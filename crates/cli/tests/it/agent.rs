@@ -2,7 +2,7 @@
 
 use crate::lab::text;
 use deltabench_observe::agent::{Agent, Programs};
-use deltabench_observe::{Meters, Postmaster};
+use deltabench_observe::{Metered, Meters, Postmaster};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -48,7 +48,11 @@ fn an_agent_behind_ssh_reads_cpu_facts_and_samples() {
         .spawn()
         .unwrap();
     let server = Postmaster::Remote(agent.clone(), child.id());
-    let mut meters = Meters::open(std::slice::from_ref(&server), true).unwrap();
+    let metered = Metered {
+        devices: true,
+        short_lived: false,
+    };
+    let mut meters = Meters::open(std::slice::from_ref(&server), metered).unwrap();
     let counters = server.counters(&[]).unwrap();
     meters.start(0);
     writeln!(child.stdin.as_mut().unwrap(), "go").unwrap();
@@ -119,7 +123,7 @@ fn an_agent_that_is_killed_is_lost_and_told_once() {
     let programs = programs(directory.path(), &script, &deltabench);
     let agent = Agent::start_with("ssh:db", &programs).unwrap();
     let own = Postmaster::Remote(agent.clone(), std::process::id());
-    let mut meters = Meters::open(&[own], false).unwrap();
+    let mut meters = Meters::open(&[own], Metered::default()).unwrap();
     meters.start(0);
     assert!(meters.end(0, 0).server.is_some());
     let pid = std::fs::read_to_string(directory.path().join("ssh.pid")).unwrap();

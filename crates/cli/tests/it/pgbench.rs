@@ -89,6 +89,27 @@ fn a_base_is_measured_alone() {
 }
 
 #[test]
+fn a_connection_for_each_transaction_costs_what_all_of_its_processes_cost() {
+    let lab = Lab::new();
+    let servers = ["postgres:9.6", "postgres:18"];
+    let options = ["-S", "-C", "-c", "1,2", "--no-pilot", "--json", "-"];
+    let output = run(&lab, &[&servers[..], &options[..]].concat());
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cells = report["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 2);
+    for cell in cells {
+        let base = |metric: &str| cell["metrics"][metric]["base"].as_f64();
+        assert!(base("throughput").unwrap() > 0.0, "{cell}");
+        // A look-up costs a server 20 us, a new process hundreds. Without a control group nobody can tell.
+        let cpu = base("server_cpu_us_per_op");
+        assert!(cpu.is_none_or(|cpu| cpu > 300.0), "{cell}");
+    }
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
 fn what_cannot_be_is_refused_by_name_before_anything_starts() {
     let lab = Lab::new();
     let script = lab.path().join("broken.sql");

@@ -1,7 +1,8 @@
 //! A slice by one thread, or by several that begin and end together.
 
+use super::fresh::Door;
 use super::single::Alone;
-use super::{Work, many, single};
+use super::{Work, fresh, many, single};
 use crate::connection::Connection;
 use crate::scan::Loss;
 use crate::slice::{Clock, Tally};
@@ -18,6 +19,16 @@ pub struct Part {
     pub connections: Vec<Connection>,
     /// Which of them have answers; without it, there is one connection and no schedule.
     pub poller: Option<Poller>,
+    /// What opens a connection for each operation, where none is kept.
+    pub door: Option<Door>,
+}
+
+impl Part {
+    /// Rows since the last call.
+    pub fn take_rows(&mut self) -> u64 {
+        let kept = self.connections.iter_mut().map(Connection::take_rows);
+        kept.sum::<u64>() + self.door.as_mut().map_or(0, Door::take_rows)
+    }
 }
 
 /// One thread's part in a slice.
@@ -43,13 +54,17 @@ impl<'a> Member<'a> {
         let Part {
             connections,
             poller,
+            door,
         } = self.part;
-        let end = match (poller, connections.as_mut_slice()) {
-            (Some(poller), connections) => {
+        let end = match (door, poller, connections.as_mut_slice()) {
+            (Some(door), ..) => fresh::run(door, self.work, &mut self.tally),
+            (None, Some(poller), connections) => {
                 many::run(connections, poller, self.work, &mut self.tally)
             }
-            (None, [connection, ..]) => single::run(connection, self.work, alone, &mut self.tally),
-            (None, []) => Ok(()),
+            (None, None, [connection, ..]) => {
+                single::run(connection, self.work, alone, &mut self.tally)
+            }
+            (None, None, []) => Ok(()),
         };
         Share::of(self.tally, end, cpu_before_ns)
     }
@@ -62,10 +77,12 @@ impl<'a> Member<'a> {
         let Part {
             connections,
             poller,
+            door,
         } = self.part;
-        let end = match poller {
-            Some(poller) => many::run(connections, poller, self.work, &mut self.tally),
-            None => Ok(()),
+        let end = match (door, poller) {
+            (Some(door), _) => fresh::run(door, self.work, &mut self.tally),
+            (None, Some(poller)) => many::run(connections, poller, self.work, &mut self.tally),
+            (None, None) => Ok(()),
         };
         pulse.rest();
         if end.is_err() {

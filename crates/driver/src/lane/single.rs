@@ -23,14 +23,7 @@ pub fn run(
     alone: Alone<'_>,
     tally: &mut Tally<'_>,
 ) -> Result<(), Loss> {
-    let mut single = Single {
-        work,
-        alone,
-        tally,
-        beats: 0,
-        trips: 0,
-        waits: 0,
-    };
+    let mut single = Single::new(work, alone, tally);
     let mut started_ns = single.tally.clock.now();
     for _ in 0..single.work.claims.all() {
         connection.draw(single.work.executable, &mut single.work.draws);
@@ -42,10 +35,10 @@ pub fn run(
 }
 
 /// A slice under way.
-struct Single<'w, 't, 'h> {
-    work: Work<'w>,
+pub struct Single<'w, 't, 'h> {
+    pub work: Work<'w>,
     alone: Alone<'w>,
-    tally: &'t mut Tally<'h>,
+    pub tally: &'t mut Tally<'h>,
     /// Proves to the watchdog that something goes on.
     beats: u64,
     /// Round trips of the operation, and how often they had to wait.
@@ -53,10 +46,22 @@ struct Single<'w, 't, 'h> {
     waits: u64,
 }
 
-impl Single<'_, '_, '_> {
+impl<'w, 't, 'h> Single<'w, 't, 'h> {
+    /// At its beginning.
+    pub fn new(work: Work<'w>, alone: Alone<'w>, tally: &'t mut Tally<'h>) -> Self {
+        Self {
+            work,
+            alone,
+            tally,
+            beats: 0,
+            trips: 0,
+            waits: 0,
+        }
+    }
+
     /// The operation drawn last; returns when it was over.
     #[inline]
-    fn operation(&mut self, connection: &mut Connection, started_ns: u64) -> Result<u64, Loss> {
+    pub fn operation(&mut self, connection: &mut Connection, started_ns: u64) -> Result<u64, Loss> {
         (self.trips, self.waits) = (0, 0);
         let mut tries = 1;
         self.before_send(connection);
@@ -112,7 +117,8 @@ impl Single<'_, '_, '_> {
         }
     }
 
-    fn beat(&mut self) {
+    /// Shows the watchdog that something goes on.
+    pub fn beat(&mut self) {
         self.beats += 1;
         self.work.pulse.beat(self.beats);
     }

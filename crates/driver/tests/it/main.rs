@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod builtin;
+mod fresh;
 mod insert;
 mod paced;
 mod pgbench;

@@ -176,6 +176,7 @@ fn serialization_failures_and_deadlocks_are_tried_until_nothing_is_lost() {
                 let setup = PgbenchSetup {
                     max_tries: 10_000,
                     shared_names: false,
+                    reconnects: false,
                     ..setup(mode)
                 };
                 let outcome = run(&cluster, &executable(&setup, &[(script, 1)]), 4, operations);

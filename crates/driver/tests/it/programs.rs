@@ -21,6 +21,7 @@ pub fn setup(mode: QueryMode) -> PgbenchSetup {
         variables: vec![("given".to_owned(), "7".to_owned())],
         max_tries: 1,
         shared_names: false,
+        reconnects: false,
         latency_limit_ms: None,
         writes: false,
     }
@@ -272,6 +273,7 @@ fn a_serialization_failure_is_rolled_back_and_tried_again_with_the_same_values()
             let setup = PgbenchSetup {
                 max_tries: 100,
                 shared_names: false,
+                reconnects: false,
                 ..setup(mode)
             };
             let mut lane = lane(&server, &executable(&setup, &[(script, 1)]), clients, None);
@@ -324,6 +326,7 @@ fn tries_end_at_their_number_or_at_the_latency_limit_and_other_errors_are_not_tr
         let three = PgbenchSetup {
             max_tries: 3,
             shared_names: false,
+            reconnects: false,
             ..setup(QueryMode::Simple)
         };
         let tally = &tried(&three, "40P01", 5).scripts[0];
@@ -339,6 +342,7 @@ fn tries_end_at_their_number_or_at_the_latency_limit_and_other_errors_are_not_tr
         let by_time = PgbenchSetup {
             max_tries: 0,
             shared_names: false,
+            reconnects: false,
             latency_limit_ms: Some(500.0),
             ..setup(QueryMode::Simple)
         };

@@ -9,7 +9,7 @@ use std::fmt::{self, Display};
 use toml::de::DeValue;
 
 /// Of `[pgbench]`.
-pub(crate) const KEYS: [&str; 14] = [
+pub(crate) const KEYS: [&str; 15] = [
     "scripts",
     "mode",
     "scale",
@@ -22,6 +22,7 @@ pub(crate) const KEYS: [&str; 14] = [
     "init",
     "variables",
     "max_tries",
+    "connect",
     "latency_limit",
     "writes",
 ];
@@ -120,6 +121,8 @@ pub struct Pgbench {
     pub variables: Vec<(String, String)>,
     /// Most tries of a transaction that failed for serialization or a deadlock; 0: any number.
     pub max_tries: u32,
+    /// Whether each transaction has a connection of its own.
+    pub reconnects: bool,
     /// Transactions that take longer are late, milliseconds.
     pub latency_limit_ms: Option<f64>,
     /// Whether every script changes data, whatever its statements look like.
@@ -153,6 +156,7 @@ pub(crate) fn pgbench(root: &Section<'_>) -> Result<Option<Pgbench>, Problem> {
         init: section.text("init")?.map(|(text, _)| text.to_owned()),
         variables: variables(&section)?,
         max_tries,
+        reconnects: section.flag("connect")?.unwrap_or(false),
         latency_limit_ms,
         writes: section.flag("writes")?.unwrap_or(false),
     }))

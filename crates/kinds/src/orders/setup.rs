@@ -61,6 +61,7 @@ pub fn setup(wanted: &Wanted) -> Result<OrdersSetup, Problem> {
             variables: Vec::new(),
             max_tries: wanted.max_tries,
             shared_names: true,
+            reconnects: false,
             latency_limit_ms: wanted.latency_limit_ms,
             writes: false,
         },

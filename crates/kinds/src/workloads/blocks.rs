@@ -8,7 +8,9 @@ use deltabench_model::plan::{CacheState, Cell, CellId, CellOrder, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_observe::unwind::StackReader;
-use deltabench_observe::{MachineSources, Meters, Postmaster, Series, SliceMeters, own_affinity};
+use deltabench_observe::{
+    MachineSources, Metered, Meters, Postmaster, Series, SliceMeters, own_affinity,
+};
 use deltabench_run::benchmark::{BlockEnd, Blocks};
 use deltabench_run::executables::compile;
 use deltabench_run::facts::Sources;
@@ -305,7 +307,9 @@ impl BlockState<'_> {
             .map(|address| address.postmaster.clone())
             .collect();
         let opened = match self.fleet.occupancy() {
-            Occupancy::Together => Meters::open(&postmasters, false).map(|meters| meters.sources()),
+            Occupancy::Together => {
+                Meters::open(&postmasters, Metered::default()).map(|meters| meters.sources())
+            }
             // None of them is there yet.
             Occupancy::Rotated => SliceMeters::open(&[]).map(|meters| {
                 let sources = meters.sources();

@@ -31,6 +31,7 @@ fn setup(tables: PgbenchTables, mode: QueryMode) -> PgbenchSetup {
         variables: Vec::new(),
         max_tries: 1,
         shared_names: false,
+        reconnects: false,
         latency_limit_ms: None,
         writes: false,
     }

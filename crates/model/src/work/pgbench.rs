@@ -115,6 +115,9 @@ pub struct PgbenchSetup {
     /// Most tries of a transaction that failed for serialization or a deadlock; 1: none is tried again. 0:
     /// any number, until the latency limit.
     pub max_tries: u32,
+    /// Whether each transaction has a connection of its own; pgbench's `-C`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reconnects: bool,
     /// Whether statements with the same text share a name on a server, and so a plan. pgbench prepares each
     /// by itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -3,7 +3,7 @@
 mod real;
 mod sampled;
 
-use deltabench_observe::{DeviceClock, Meters, Postmaster, SliceMeters};
+use deltabench_observe::{DeviceClock, Metered, Meters, Postmaster, SliceMeters};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::path::Path;
@@ -51,7 +51,11 @@ fn readings_between_slices_allocate_nothing() {
 #[test]
 fn meters_of_servers_of_this_machine_allocate_nothing_either() {
     let servers = [Postmaster::Local(std::process::id()), Postmaster::Unknown];
-    let mut meters = Meters::open(&servers, true).unwrap();
+    let metered = Metered {
+        devices: true,
+        short_lived: false,
+    };
+    let mut meters = Meters::open(&servers, metered).unwrap();
     let before = ALLOCATIONS.get();
     assert!(before > 0, "the counter counts");
     for active in [0, 1, 0] {

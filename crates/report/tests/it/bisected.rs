@@ -244,7 +244,11 @@ fn a_search_by_time_shows_intervals_and_how_sure_it_is() {
         assert!(text.contains(said), "{said}: {text}");
     }
     assert_eq!(bisected.convicted(), 1);
+    assert!(text.contains("search again with +o2_aligned before you believe a step"));
     let mut doubted = bisected;
+    let parent = &mut doubted.culprits[0].parent.target;
+    *parent = parent.replace("+o2_nofp", "+o2_aligned");
+    assert!(!bisected_text(&doubted, 300).contains("+o2_aligned before"));
     doubted.culprits[0].in_time = None;
     assert_eq!(doubted.convicted(), 0);
     doubted.culprits[0].instructions = None;

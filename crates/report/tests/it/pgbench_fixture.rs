@@ -54,6 +54,7 @@ pub fn setup() -> PgbenchSetup {
         variables: Vec::new(),
         max_tries: 1,
         shared_names: false,
+        reconnects: false,
         latency_limit_ms: None,
         writes: false,
     }

@@ -47,9 +47,9 @@ struct Tally {
     version_num: u32,
     before: Option<(Instant, Values)>,
     kernel: Option<Counters>,
-    /// Whether other servers of the visit are schemas of this one: its processes work for all of them, so
-    /// that what they did over a visit is nobody's.
-    shared: bool,
+    /// Whether counters of its processes tell nothing of it: other servers of the visit are schemas of this
+    /// one, so its processes work for all of them; or its processes end before anybody reads them.
+    untold: bool,
     /// Main and background processes, without clients' backends.
     resident: Vec<u32>,
     /// What has been counted, each with the number of connection sets that had it.
@@ -79,7 +79,7 @@ impl Collecting {
                     .map_or(0, |planned| planned.installation.version_num),
                 before: None,
                 kernel: None,
-                shared: is_shared(address, present),
+                untold: visit.executable.reconnects || is_shared(address, present),
                 resident: Vec::new(),
                 values: BTreeMap::new(),
                 sets: 0,
@@ -100,7 +100,7 @@ impl Collecting {
 
     /// To be called when they are open.
     pub(super) fn connected(&mut self) {
-        for tally in self.servers.iter_mut().filter(|tally| !tally.shared) {
+        for tally in self.servers.iter_mut().filter(|tally| !tally.untold) {
             let backends: Vec<u32> = tally
                 .processes()
                 .into_iter()
@@ -196,7 +196,7 @@ impl Tally {
 
     /// Main process and all below it; empty where nobody can tell, or nothing of them is counted.
     fn processes(&self) -> Vec<u32> {
-        match self.shared {
+        match self.untold {
             true => Vec::new(),
             false => self.address.postmaster.processes(),
         }

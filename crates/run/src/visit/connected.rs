@@ -15,7 +15,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{seconds, to_f64, to_u64};
 use deltabench_observe::profile::CostGuard;
-use deltabench_observe::{DeviceCosts, Meters, Postmaster};
+use deltabench_observe::{DeviceCosts, Metered, Meters, Postmaster};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -154,8 +154,11 @@ impl<'a, 'v> Connected<'a, 'v> {
             .map(|(_, server)| server.postmaster.clone())
             .collect();
         // After connecting: a meter counts the processes that exist when it is opened.
-        let collects = visit.plan.observing.counters;
-        let meters = Meters::open(&postmasters, collects).map_err(host_problem)?;
+        let metered = Metered {
+            devices: visit.plan.observing.counters,
+            short_lived: visit.executable.reconnects,
+        };
+        let meters = Meters::open(&postmasters, metered).map_err(host_problem)?;
         Ok(Self {
             visit,
             present: present.into_iter().map(|(id, _)| id).collect(),

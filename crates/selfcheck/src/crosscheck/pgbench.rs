@@ -245,6 +245,7 @@ fn plan(request: &PgbenchRequest) -> Result<Plan, Problem> {
         variables: Vec::new(),
         max_tries: 1,
         shared_names: false,
+        reconnects: false,
         latency_limit_ms: None,
         writes: false,
     };

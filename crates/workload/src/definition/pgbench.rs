@@ -42,6 +42,7 @@ pub(super) fn definition(setup: &PgbenchSetup, mix: &PgbenchMix) -> Result<Defin
         state: None,
         rate: Rate::Transactions,
         slice_operations: None,
+        reconnects: setup.reconnects,
         varied: Vec::new(),
         parameters: Vec::new(),
         scripts: Vec::new(),
@@ -59,6 +60,7 @@ pub(super) fn executable(name: &str, program: &Program) -> Executable {
     };
     let mut executable = Executable::single(name, Vec::new(), Vec::new(), 1);
     executable.scripts = program.scripts.iter().map(script).collect();
+    executable.reconnects = program.reconnects;
     executable.program = Some(program.clone());
     executable
 }

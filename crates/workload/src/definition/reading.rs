@@ -15,7 +15,7 @@ use deltabench_model::problem::Problem;
 const FORMAT: (&str, u32) = ("deltabench.workload", 1);
 /// Operations of a slice that a file may ask for.
 const MAX_OPERATIONS: u32 = 1_000_000_000;
-const KEYS: [&str; 22] = [
+const KEYS: [&str; 23] = [
     "format",
     "version",
     "name",
@@ -28,6 +28,7 @@ const KEYS: [&str; 22] = [
     "quick",
     "pre",
     "slice_operations",
+    "reconnect",
     "description",
     "source",
     "notes",
@@ -77,6 +78,7 @@ pub(super) fn definition(document: Document<'_>) -> Result<Definition, Problem> 
             .word("published_rate", &RATES)?
             .unwrap_or(Rate::Statements),
         slice_operations: slice_operations.map(u64::from),
+        reconnects: section.flag("reconnect")?.unwrap_or(false),
         varied: varied.values(),
         parameters,
         scripts,

@@ -118,6 +118,7 @@ mod tests {
             variables: vec![("warehouses".to_owned(), warehouses.to_string())],
             max_tries: 1,
             shared_names: false,
+            reconnects: false,
             latency_limit_ms: None,
             writes: false,
         };

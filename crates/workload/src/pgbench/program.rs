@@ -21,6 +21,8 @@ pub struct Program {
     pub max_tries: u32,
     /// Whether statements with the same text share a name on a server.
     pub shared_names: bool,
+    /// Whether each transaction has a connection of its own.
+    pub reconnects: bool,
     /// Transactions that take longer count as late, nanoseconds.
     pub latency_limit_ns: Option<u64>,
     pub(crate) statements: Vec<SqlStatement>,
@@ -81,6 +83,7 @@ impl Program {
             mode: setup.mode,
             max_tries: setup.max_tries,
             shared_names: setup.shared_names,
+            reconnects: setup.reconnects,
             latency_limit_ns: setup.latency_limit_ms.map(|limit| to_u64(limit * 1e6)),
             variables: variables(setup, &builder.names, &own),
             names: std::mem::take(&mut builder.names),

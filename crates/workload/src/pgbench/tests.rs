@@ -27,6 +27,7 @@ fn setup(mode: QueryMode, variables: &[(&str, &str)]) -> PgbenchSetup {
         variables: variables.iter().map(own).collect(),
         max_tries: 1,
         shared_names: false,
+        reconnects: false,
         latency_limit_ms: None,
         writes: false,
     }

@@ -19,6 +19,7 @@ fn setup(mixes: Vec<PgbenchMix>, mode: QueryMode) -> PgbenchSetup {
         variables: Vec::new(),
         max_tries: 1,
         shared_names: false,
+        reconnects: false,
         latency_limit_ms: None,
         writes: false,
     }

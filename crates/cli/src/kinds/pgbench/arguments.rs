@@ -33,6 +33,9 @@ pub struct PgbenchArguments {
     /// How statements are sent
     #[arg(short = 'M', long, value_enum, default_value_t = ModeWord::Simple)]
     pub protocol: ModeWord,
+    /// Open a connection for each transaction and close it again; its time counts
+    #[arg(short = 'C', long)]
+    pub connect: bool,
     /// A variable of the scripts; may be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     pub variables: Vec<String>,
@@ -134,9 +137,6 @@ pub struct Elsewhere {
     /// Refused
     #[arg(short = 't', long, hide = true, value_name = "N")]
     pub transactions: Option<String>,
-    /// Refused
-    #[arg(short = 'C', long, hide = true)]
-    pub connect: bool,
     /// Refused
     #[arg(short = 'i', long, hide = true)]
     pub initialize: bool,

@@ -34,13 +34,6 @@ impl Elsewhere {
                  how often",
             ));
         }
-        if self.connect {
-            return Some(refused(
-                "-C/--connect",
-                "deltabench opens connections before a slice, outside of the measured time",
-                "leave it out; this version does not measure what a connection costs",
-            ));
-        }
         let seed = self.random_seed.as_ref()?;
         Some(refused(
             "--random-seed",
@@ -142,10 +135,5 @@ mod tests {
         };
         let refused = typed.check().unwrap_err();
         assert_eq!(refused.hint.as_deref(), Some("use --seed 7"));
-        let typed = Elsewhere {
-            connect: true,
-            ..Elsewhere::default()
-        };
-        assert!(typed.check().unwrap_err().error.starts_with("-C/--connect"));
     }
 }

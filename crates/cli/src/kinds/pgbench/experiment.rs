@@ -60,6 +60,7 @@ fn setup(
         variables: own.variables.clone(),
         max_tries: own.max_tries,
         shared_names: false,
+        reconnects: own.reconnects,
         latency_limit_ms: own.latency_limit_ms,
         writes: own.writes,
     })

@@ -83,8 +83,12 @@ impl Done<'_> {
             lines.extend(self.counts(&all, total(&all), ""));
             lines.extend(self.late(&all));
             lines.extend(latency(&all, ""));
+            let connecting = match self.setup.reconnects {
+                true => "including reconnection times",
+                false => "without initial connection time",
+            };
             lines.push(format!(
-                "tps = {:.6} (without initial connection time)",
+                "tps = {:.6} ({connecting})",
                 self.tps(all.operations)
             ));
             if self.mix.scripts.len() > 1 {

@@ -218,6 +218,7 @@ fn what_is_not_about_a_script_is_refused_too() {
     let endless = PgbenchSetup {
         max_tries: 0,
         shared_names: false,
+        reconnects: false,
         ..plain
     };
     let error = parse(&endless, &[("select 1;", 1)]).unwrap_err();
