@@ -10,6 +10,7 @@ pub mod orders;
 pub mod outlook;
 pub mod pgbench;
 pub mod rocksdb;
+mod sustained;
 pub mod workloads;
 
 use crate::arguments::count::Count;
@@ -68,8 +69,8 @@ pub enum Command {
 /// Measures what was asked for.
 pub fn measure(command: Command, config: &Config) -> Result<u8, Failure> {
     match command {
-        Command::Compare(arguments) => workloads::compare(&arguments, config),
-        Command::Pgbench(arguments) => pgbench::pgbench(&arguments, config),
+        Command::Compare(arguments) => workloads::compare(*arguments, config),
+        Command::Pgbench(arguments) => pgbench::pgbench(*arguments, config),
         Command::Insert(arguments) => insert::insert(*arguments, config),
         Command::Rocksdb(arguments) => rocksdb::rocksdb(&arguments, config),
         Command::Orders(arguments) => orders::orders(*arguments, config),

@@ -2,12 +2,13 @@
 
 pub mod arguments;
 pub mod experiment;
-mod sustained;
+mod passes;
 
 use self::arguments::OrdersArguments;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::kinds::factor::{Growth, factor};
+use crate::kinds::sustained::{self, Typed};
 use crate::ready::{Sides, carry_out};
 use crate::request::without_workloads;
 use deltabench_document::amounts;
@@ -22,6 +23,7 @@ use deltabench_model::work::Work;
 use deltabench_model::work::orders::OrdersSetup;
 use deltabench_run::planning::Request;
 use deltabench_workload::orders::tables::{OrdersTable, estimate_bytes};
+use std::iter;
 
 /// Transactions of a visit at least, at a pace.
 const PACED_LEAST: f64 = 20.0;
@@ -34,7 +36,8 @@ const WAREHOUSES_MEASURED: u32 = 100;
 
 /// Measures order entry.
 pub fn orders(mut arguments: OrdersArguments, config: &Config) -> Result<u8, Failure> {
-    sustained::configure(&mut arguments).map_err(Failure::Refused)?;
+    let asked = arguments.sustained.as_deref();
+    sustained::configure(asked, &mut arguments.conditions).map_err(Failure::Refused)?;
     let request = request(&arguments).map_err(Failure::Refused)?;
     let sides = Sides {
         base: &arguments.base,
@@ -46,13 +49,21 @@ pub fn orders(mut arguments: OrdersArguments, config: &Config) -> Result<u8, Fai
 
 fn request(arguments: &OrdersArguments) -> Result<Request, Problem> {
     let request = without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?;
-    let request = sustained::sustained(arguments, request)?;
+    let typed = Typed {
+        sustained: arguments.sustained.as_deref(),
+        quick: arguments.quick,
+        shape: &arguments.shape,
+        targets: iter::once(&arguments.base)
+            .chain(&arguments.candidates)
+            .collect(),
+    };
+    let request = sustained::sustained(&typed, request)?;
     let scale = match &arguments.warehouses {
         Some(text) => warehouses(text)?,
         None if arguments.quick => ScaleFactor::Factor(QUICK_WAREHOUSES),
         None => ScaleFactor::Factor(WAREHOUSES),
     };
-    let only = sustained::only(arguments.sustained.is_some(), &arguments.only)?;
+    let only = passes::only(arguments.sustained.is_some(), &arguments.only)?;
     let rate = rate(arguments, &only, request.timing.visit_seconds)?;
     let setup = setup(&Wanted {
         warehouses: factor(scale, request.limits.memory_bytes, growth())?,

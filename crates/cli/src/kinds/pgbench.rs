@@ -8,6 +8,7 @@ pub mod scripts;
 use self::arguments::{PartitionWord, PgbenchArguments, TableArguments};
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::kinds::sustained::{self, Typed};
 use crate::ready::{Sides, carry_out};
 use crate::request::{source, without_workloads};
 use deltabench_model::plan::DataSize;
@@ -18,22 +19,34 @@ use deltabench_run::planning::Request;
 use deltabench_workload::pgbench::is_variable_name;
 use deltabench_workload::pgbench::tables::{ACCOUNTS, table_names};
 use scripts::mixes;
+use std::iter;
 use std::path::PathBuf;
 
 /// Measures pgbench's scripts.
-pub fn pgbench(arguments: &PgbenchArguments, config: &Config) -> Result<u8, Failure> {
+pub fn pgbench(mut arguments: PgbenchArguments, config: &Config) -> Result<u8, Failure> {
+    let asked = arguments.sustained.as_deref();
+    sustained::configure(asked, &mut arguments.conditions).map_err(Failure::Refused)?;
     let sides = Sides {
         base: &arguments.base,
         candidates: &arguments.candidates,
         conditions: &arguments.conditions,
     };
-    let request = request(arguments).map_err(Failure::Refused)?;
+    let request = request(&arguments).map_err(Failure::Refused)?;
     carry_out(request, &sides, &arguments.shape, config)
 }
 
 fn request(arguments: &PgbenchArguments) -> Result<Request, Problem> {
     arguments.elsewhere.check()?;
     let tables = tables(&arguments.tables)?;
+    let request = without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?;
+    let typed = Typed {
+        sustained: arguments.sustained.as_deref(),
+        quick: arguments.quick,
+        shape: &arguments.shape,
+        targets: iter::once(&arguments.base)
+            .chain(&arguments.candidates)
+            .collect(),
+    };
     Ok(Request {
         rate: arguments.rate,
         clients: arguments.clients.clone(),
@@ -52,7 +65,7 @@ fn request(arguments: &PgbenchArguments) -> Result<Request, Problem> {
             latency_limit_ms: arguments.latency_limit,
             writes: arguments.scripts.writes,
         })),
-        ..without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?
+        ..sustained::sustained(&typed, request)?
     })
 }
 

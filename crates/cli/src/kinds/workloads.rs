@@ -7,23 +7,26 @@ use self::arguments::{Compare, OrderWord, StateWord};
 use crate::config::Config;
 use crate::defaults;
 use crate::failure::Failure;
-use crate::kinds::pgbench;
+use crate::kinds::{pgbench, sustained, sustained::Typed};
 use crate::ready::{Sides, carry_out};
 use crate::request::{source, without_workloads};
 use deltabench_model::plan::{CellOrder, DataSize, DataState, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
 use deltabench_run::planning::{Request, Selection};
+use std::iter;
 use std::path::PathBuf;
 
 /// Runs a new comparison.
-pub fn compare(arguments: &Compare, config: &Config) -> Result<u8, Failure> {
+pub fn compare(mut arguments: Compare, config: &Config) -> Result<u8, Failure> {
+    let asked = arguments.sustained.as_deref();
+    sustained::configure(asked, &mut arguments.conditions).map_err(Failure::Refused)?;
     let sides = Sides {
         base: &arguments.base,
         candidates: &arguments.candidates,
         conditions: &arguments.conditions,
     };
-    let request = request(arguments).map_err(Failure::Refused)?;
+    let request = request(&arguments).map_err(Failure::Refused)?;
     carry_out(request, &sides, &arguments.shape, config)
 }
 
@@ -37,6 +40,7 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
         defaults::ROWS
     };
     let (sources, work) = files(&arguments.workloads)?;
+    let request = without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?;
     Ok(Request {
         selection: selection(arguments),
         sources,
@@ -55,8 +59,36 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
             rows: arguments.rows.unwrap_or(default_rows),
         },
         work,
-        ..without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?
+        ..in_passes(arguments, request)?
     })
+}
+
+/// The request with passes without a break, if they are asked for.
+///
+/// Errors: those of [`sustained::sustained`]; no workload is named, an order that has no passes.
+fn in_passes(arguments: &Compare, request: Request) -> Result<Request, Problem> {
+    let is_named = !arguments.only.is_empty() || !arguments.workloads.is_empty();
+    if arguments.sustained.is_some() && !is_named {
+        return Err(Problem::new("--sustained without a workload")
+            .detail("each workload takes minutes on each server in each of 8 blocks")
+            .hint("name those that matter, for example --only update-index,insert"));
+    }
+    if arguments.sustained.is_some() && arguments.order == OrderWord::Published {
+        return Err(
+            Problem::new("--order published and --sustained exclude each other")
+                .detail("in the published order tests write on into each other's tables")
+                .hint("leave out --order: each pass begins with new tables"),
+        );
+    }
+    let typed = Typed {
+        sustained: arguments.sustained.as_deref(),
+        quick: arguments.quick,
+        shape: &arguments.shape,
+        targets: iter::once(&arguments.base)
+            .chain(&arguments.candidates)
+            .collect(),
+    };
+    sustained::sustained(&typed, request)
 }
 
 /// What the user's own files come to: workloads, and scripts for pgbench.

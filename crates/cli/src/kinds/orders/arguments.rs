@@ -40,7 +40,7 @@ pub struct OrdersArguments {
     #[arg(short = 'M', long, value_enum, default_value_t = ModeWord::Prepared)]
     pub protocol: ModeWord,
     /// Let each server work this long without a break in each block, one after another, with the checkpoints,
-    /// vacuum and growth that come with it; 6 blocks of the mix unless you say otherwise
+    /// vacuum and growth that come with it; 8 blocks of the mix unless you say otherwise
     #[arg(long, value_name = "TIME")]
     pub sustained: Option<String>,
     /// Open loop: this many transactions per second over all clients of a server

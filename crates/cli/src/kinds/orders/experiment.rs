@@ -1,8 +1,9 @@
 //! `[orders]` of an experiment, as a request has it.
 
-use super::sustained::{in_passes, only, remote};
+use super::passes::only;
 use super::{data, growth};
 use crate::kinds::factor::factor;
+use crate::kinds::sustained::{in_passes, remote};
 use deltabench_experiment::{Experiment, Part};
 use deltabench_kinds::orders::setup::{MAX_TRIES, Wanted, check, setup};
 use deltabench_model::problem::Problem;

@@ -42,6 +42,10 @@ pub struct PgbenchArguments {
     /// Open loop: this many transactions per second over all clients of a server
     #[arg(short = 'R', long, value_name = "PER SECOND")]
     pub rate: Option<f64>,
+    /// Let each server work this long without a break in each block, one after another, with the checkpoints,
+    /// vacuum and growth that come with it; 8 blocks unless you say otherwise
+    #[arg(long, value_name = "TIME")]
+    pub sustained: Option<String>,
     /// Count transactions that take longer than this; with --rate, skip those that would start later than
     /// this
     #[arg(short = 'L', long, value_name = "MS")]

@@ -44,6 +44,10 @@ pub struct Compare {
     /// Open loop: this many operations per second over all clients of a server
     #[arg(long, value_name = "PER SECOND")]
     pub rate: Option<f64>,
+    /// Let each server work this long without a break in each block, one after another, with the checkpoints,
+    /// vacuum and growth that come with it; 8 blocks unless you say otherwise; name the workloads
+    #[arg(long, value_name = "TIME")]
+    pub sustained: Option<String>,
     /// How exactly, and how
     #[command(flatten, next_help_heading = "How it measures")]
     pub shape: Shape,

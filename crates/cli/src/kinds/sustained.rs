@@ -1,8 +1,8 @@
 //! `--sustained`: each server works for minutes without a break, one after another.
 
-use super::arguments::OrdersArguments;
+use crate::arguments::conditions::Conditions;
+use crate::arguments::shape::Shape;
 use crate::request::{first_given, time};
-use deltabench_kinds::orders::setup::MIX;
 use deltabench_model::plan::{Stopping, Timing};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_u64;
@@ -36,16 +36,14 @@ const LEAST_SECONDS: f64 = 10.0;
 /// Slices of a pass at least.
 const LEAST_SLICES: f64 = 10.0;
 
-/// Gives arguments the configuration that passes need, unless the user names one.
-pub(super) fn configure(arguments: &mut OrdersArguments) -> Result<(), Problem> {
-    let Some(text) = &arguments.sustained else {
+/// Gives conditions the configuration that passes need, unless the user names one.
+///
+/// Errors: a time that cannot be read.
+pub fn configure(asked: Option<&str>, conditions: &mut Conditions) -> Result<(), Problem> {
+    let Some(text) = asked.filter(|_| conditions.configuration.is_none()) else {
         return Ok(());
     };
-    if arguments.conditions.configuration.is_some() {
-        return Ok(());
-    }
-    let distance = (time(text)? / CHECKPOINTS).max(CHECKPOINT_LEAST_SECONDS);
-    let conditions = &mut arguments.conditions;
+    let distance = (seconds(text)? / CHECKPOINTS).max(CHECKPOINT_LEAST_SECONDS);
     conditions.configuration = Some(CONFIGURATION.to_owned());
     let is_set = |text: &String| text.trim_start().starts_with("checkpoint_timeout");
     if !conditions.settings.iter().any(is_set) {
@@ -55,18 +53,33 @@ pub(super) fn configure(arguments: &mut OrdersArguments) -> Result<(), Problem> 
     Ok(())
 }
 
+fn seconds(text: &str) -> Result<f64, Problem> {
+    time(text).map_err(|problem| problem.hint("write for example --sustained 5m"))
+}
+
+/// What was typed with `--sustained`.
+pub struct Typed<'a> {
+    /// Its time.
+    pub sustained: Option<&'a str>,
+    /// Whether short visits were asked for.
+    pub quick: bool,
+    pub shape: &'a Shape,
+    /// All servers, the base first.
+    pub targets: Vec<&'a String>,
+}
+
 /// A request with passes without a break, if they are asked for.
 ///
 /// Errors: a time that cannot be read or is too short, servers that cannot be stopped, options that mean
 /// nothing there.
-pub(super) fn sustained(arguments: &OrdersArguments, request: Request) -> Result<Request, Problem> {
-    let Some(text) = &arguments.sustained else {
+pub fn sustained(typed: &Typed<'_>, request: Request) -> Result<Request, Problem> {
+    let Some(text) = typed.sustained else {
         return Ok(request);
     };
-    let seconds = time(text).map_err(|problem| problem.hint("write for example --sustained 5m"))?;
-    let shape = &arguments.shape;
+    let seconds = seconds(text)?;
+    let shape = typed.shape;
     let given = [
-        (arguments.quick, "--quick"),
+        (typed.quick, "--quick"),
         (shape.visit_seconds.is_some(), "--visit-seconds"),
         (shape.ending.precision.is_some(), "--precision"),
         (shape.waits.is_some(), "--waits"),
@@ -81,15 +94,18 @@ pub(super) fn sustained(arguments: &OrdersArguments, request: Request) -> Result
                 .hint(format!("leave out {option}")),
         );
     }
-    let mut all = std::iter::once(&arguments.base).chain(&arguments.candidates);
-    if all.any(|target| target.starts_with("dsn:")) {
+    if typed
+        .targets
+        .iter()
+        .any(|target| target.starts_with("dsn:"))
+    {
         return Err(remote());
     }
     in_passes(request, seconds, shape.blocks, shape.slice_ms)
 }
 
 /// Why servers that already run cannot have passes.
-pub(super) fn remote() -> Problem {
+pub fn remote() -> Problem {
     Problem::new("passes without a break need servers that deltabench starts")
         .detail("while one server works, deltabench stops the others")
         .hint("name versions or builds, for example postgres:18")
@@ -98,7 +114,7 @@ pub(super) fn remote() -> Problem {
 /// A request whose servers work for these seconds without a break in each block.
 ///
 /// Errors: passes or slices that are too short or too long, a workload that uses up its orders.
-pub(super) fn in_passes(
+pub fn in_passes(
     request: Request,
     seconds: f64,
     blocks: Option<u32>,
@@ -133,24 +149,4 @@ pub(super) fn in_passes(
         stopping: Stopping::Fixed,
         ..request
     })
-}
-
-/// What is measured. Passes of minutes are for the mix unless others are asked for.
-///
-/// Errors: deliveries alone, which use up the orders within seconds.
-pub(super) fn only(passes: bool, asked: &[String]) -> Result<Vec<String>, Problem> {
-    if !passes {
-        return Ok(asked.to_vec());
-    }
-    if asked.iter().any(|name| name.ends_with("delivery")) {
-        return Err(
-            Problem::new("deliveries alone use up the orders within seconds")
-                .detail("each warehouse has 900 orders in each district that wait for delivery")
-                .hint("measure the mix without a break, or deliveries in short visits"),
-        );
-    }
-    match asked {
-        [] => Ok(vec![MIX.to_owned()]),
-        names => Ok(names.to_vec()),
-    }
 }
