@@ -17,6 +17,8 @@ pub struct Submission {
     pub at_once: Option<u32>,
     /// Time limit of an element, in minutes.
     pub minutes: u32,
+    /// Nodes that it must not run on: those that were found unfit, or that we drained.
+    pub avoid: Vec<String>,
     /// Jobs that must have ended before this one starts.
     pub after: Option<After>,
     /// Where the output of each element and the script go: a directory that all hosts see.
