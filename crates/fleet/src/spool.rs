@@ -213,6 +213,7 @@ impl Spool {
             let directory = self.unit_directory(unit).join(format!("attempt-{number}"));
             match std::fs::create_dir(&directory) {
                 Ok(()) => {
+                    std::fs::remove_file(self.again(unit)).ok();
                     let attempt = Attempt {
                         unit,
                         number,
@@ -232,6 +233,23 @@ impl Spool {
     pub fn is_superseded(&self, attempt: &Attempt) -> bool {
         let last = self.attempts(attempt.unit).last().map_or(0, |last| last.number);
         last > attempt.number
+    }
+
+    /// Whether a unit is to be left alone: it failed, and would fail again.
+    pub fn has_failed(&self, unit: u32) -> bool {
+        let end = self.attempts(unit).last().and_then(Attempt::end);
+        end.is_some_and(|end| end.word == EndWord::Failed) && !self.again(unit).exists()
+    }
+
+    /// Says that a unit that failed is to be tried again.
+    ///
+    /// Errors: a directory that cannot be written.
+    pub fn try_again(&self, unit: u32) -> Result<(), Problem> {
+        write(&self.again(unit), b"")
+    }
+
+    fn again(&self, unit: u32) -> PathBuf {
+        self.unit_directory(unit).join("again")
     }
 
     /// Whether a unit has measurements that are complete.

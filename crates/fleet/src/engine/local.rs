@@ -3,7 +3,7 @@
 //! A job is a directory with a script; what became of its elements is in files there.
 
 use super::{After, Engine, JobState, Node, Seen, Submission};
-use crate::host_lock::{is_process, start_of};
+use crate::host_lock::is_process;
 use crate::whole_file::failed;
 use deltabench_model::problem::Problem;
 use std::ffi::OsStr;
@@ -236,15 +236,10 @@ fn state(directory: &Path, element: u32) -> JobState {
     }
 }
 
-/// Whether a process that this engine named still runs; for tests.
-#[cfg(test)]
-fn is_there(pid: u32) -> bool {
-    start_of(pid).is_some()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_lock::start_of;
     use std::ffi::OsString;
     use std::time::{Duration, Instant};
 
@@ -307,7 +302,7 @@ mod tests {
         let lane = running(&directory, "lane-0").unwrap();
         let script = running(&directory, "script-process").unwrap();
         local.cancel(&job, None).unwrap();
-        wait_for("both are gone", || !is_there(lane) && !is_there(script));
+        wait_for("both are gone", || start_of(lane).or(start_of(script)).is_none());
         let states = local.look(&[job]).unwrap();
         assert!(states.iter().all(|one| matches!(one.state, JobState::Ended { .. })));
     }
