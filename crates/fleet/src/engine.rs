@@ -1,5 +1,7 @@
 //! What carries lanes to hosts: four verbs, whatever the scheduler is.
 
+pub mod slurm;
+
 use deltabench_model::problem::Problem;
 use std::ffi::OsString;
 use std::path::PathBuf;
