@@ -112,7 +112,7 @@ impl Slurm {
         }
         for (name, _) in std::env::vars_os() {
             let overrides = |prefix: &&str| name.as_encoded_bytes().starts_with(prefix.as_bytes());
-            if OVERRIDES.iter().any(|prefix| overrides(&prefix)) {
+            if OVERRIDES.iter().any(overrides) {
                 command.env_remove(&name);
             }
         }
@@ -179,7 +179,6 @@ mod tests {
         assert!(is_of_unknown_job(&forgotten), "{forgotten}");
     }
 
-    /// A directory with a `sbatch` and the number of its calls.
     fn slurm(patience_ms: u64) -> Slurm {
         Slurm {
             patience: Duration::from_millis(patience_ms),
