@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs the tools that deltabench compares itself with or drives, through the package manager: sysbench, pgbench, db_bench (which
-# comes in rocksdb-tools), valgrind and slurm (controller, node daemon, commands), or only those named. It waits while another apt-get runs.
+# comes in rocksdb-tools), valgrind, slurm (controller, node daemon, commands) and shellcheck, or only those
+# named. It waits while another apt-get runs.
 set -euo pipefail
 
 wanted=("$@")
-[ "${#wanted[@]}" -gt 0 ] || wanted=(sysbench pgbench rocksdb-tools valgrind slurm)
+[ "${#wanted[@]}" -gt 0 ] || wanted=(sysbench pgbench rocksdb-tools valgrind slurm shellcheck)
 
 packages=()
 programs=()
@@ -19,11 +20,11 @@ for tool in "${wanted[@]}"; do
     # Debian, Ubuntu and Fedora ship pgbench in this package.
     pgbench) packages+=(postgresql-contrib) ;;
     rocksdb-tools) packages+=(rocksdb-tools) ;;
-    valgrind) packages+=(valgrind) ;;
+    valgrind | shellcheck) packages+=("$tool") ;;
     # Debian and Ubuntu name them so.
     slurm) packages+=(slurmctld slurmd slurm-client munge) ;;
     *)
-        printf 'error: unknown tool %s; known: sysbench, pgbench, rocksdb-tools, valgrind, slurm\n' "$tool" >&2
+        printf 'error: unknown tool %s; known: sysbench, pgbench, rocksdb-tools, valgrind, slurm, shellcheck\n' "$tool" >&2
         exit 2
         ;;
     esac

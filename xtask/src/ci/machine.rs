@@ -25,7 +25,7 @@ struct Peer {
     without: &'static str,
 }
 
-const PEERS: [Peer; 5] = [
+const PEERS: [Peer; 6] = [
     Peer {
         program: "sysbench",
         package: "sysbench",
@@ -55,6 +55,12 @@ const PEERS: [Peer; 5] = [
         package: "slurm",
         tests: "lanes on a cluster of Slurm",
         without: "DELTABENCH_WITHOUT_SLURM",
+    },
+    Peer {
+        program: "shellcheck",
+        package: "shellcheck",
+        tests: "scripts of nodes in shellcheck",
+        without: "DELTABENCH_WITHOUT_SHELLCHECK",
     },
 ];
 

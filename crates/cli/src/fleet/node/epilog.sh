@@ -13,7 +13,8 @@ if [ -f "$lock" ] && ! flock -n "$lock" true; then
 fi
 for pid in $(left_servers); do kill -INT "$pid" 2>/dev/null && echo "stopped server $pid"; done
 for _ in 1 2 3 4 5 6 7 8 9 10; do [ -n "$(left_servers)" ] && sleep 1; done
-[ -z "$(left_servers)" ] || { echo "servers that do not end:" $(left_servers); bad=1; }
+left=$(left_servers | tr '\n' ' ')
+[ -z "$left" ] || { echo "servers that do not end: $left"; bad=1; }
 # A group with processes in it cannot be removed; one of a run that goes on has some.
 find "$ROOT/sys/fs/cgroup" -depth -type d -name 'deltabench-*' 2>/dev/null | while read -r group; do
     rmdir "$group" 2>/dev/null && echo "removed $group"
