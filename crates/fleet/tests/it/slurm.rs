@@ -4,7 +4,7 @@
 
 mod cluster;
 
-use cluster::{Cluster, kill_process, wait_for};
+use cluster::{Cluster, kill_process, processes_with, wait_for};
 use deltabench_fleet::engine::slurm::Slurm;
 use deltabench_fleet::engine::{After, Engine, JobState, Seen, Submission};
 use deltabench_proc::has_ended;
@@ -41,6 +41,30 @@ fn slurm_carries_lanes() {
     wait_for("the end of all jobs", 20, || {
         cluster.job_processes().is_empty().then_some(())
     });
+}
+
+#[test]
+fn a_cluster_ends_after_a_panic_with_its_jobs() {
+    if untested() {
+        return;
+    }
+    let place = std::sync::Mutex::new(None);
+    let panicked = std::panic::catch_unwind(|| {
+        let cluster = Cluster::start(&["one"]);
+        *place.lock().unwrap() = Some(cluster.conf());
+        let directory = cluster.directory("job");
+        let script = "trap '' TERM; touch here; while :; do sleep 0.1; done";
+        let asked = shell(&directory, script, &[], &[1]);
+        cluster.engine("one").submit(&asked).unwrap();
+        wait_for("the job", 30, || {
+            directory.join("here").exists().then_some(())
+        });
+        assert!(!processes_with(&cluster.conf()).is_empty());
+        panic!("on purpose");
+    });
+    assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"on purpose"));
+    let conf = place.lock().unwrap().take().unwrap();
+    assert!(processes_with(&conf).is_empty() && !conf.exists());
 }
 
 /// Whether scripts/test could not get Slurm and says so in its last lines. Without that variable a missing

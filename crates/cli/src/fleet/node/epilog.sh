@@ -2,6 +2,7 @@
 # Slurm's Epilog, as root after each job: undoes the prolog and removes what a killed deltabench left. It ends with 1, and Slurm then
 # drains the host, if something stays that would disturb the next job. It touches nothing while somebody holds the lock of the host.
 set -u
+PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
 ROOT=${ROOT:-} MIN_FREE_GB=5
 # shellcheck source=/dev/null
 [ ! -f "$ROOT/etc/default/deltabench-node" ] || . "$ROOT/etc/default/deltabench-node"

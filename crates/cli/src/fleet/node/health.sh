@@ -2,6 +2,7 @@
 # Slurm's HealthCheckProgram, as root on idle hosts (HealthCheckNodeState=IDLE): prints why this host is unfit, drains it with that
 # reason, and ends with 1. It changes nothing else.
 set -u
+PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
 ROOT=${ROOT:-} MIN_FREE_GB=5
 # shellcheck source=/dev/null
 [ ! -f "$ROOT/etc/default/deltabench-node" ] || . "$ROOT/etc/default/deltabench-node"

@@ -3,6 +3,7 @@
 # `deltabench fleet node-epilog` puts back exactly these. /etc/default/deltabench-node says what is wanted: GOVERNOR (performance),
 # THP (madvise), SWAP, TURBO (keep, or off), HUGE_PAGES (pages to reserve; 0). A value that cannot be set is printed and stops no job.
 set -u
+PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
 ROOT=${ROOT:-}
 GOVERNOR=performance THP=madvise SWAP=keep TURBO=keep HUGE_PAGES=0
 # shellcheck source=/dev/null

@@ -142,15 +142,11 @@ impl Cluster {
 
     /// All processes but the daemons that we started. Each has the configuration in its environment.
     fn processes(&self) -> Vec<u32> {
-        let conf = self.conf();
-        let conf = conf.to_str().unwrap();
         let daemons = self.daemons.lock();
         let daemons = daemons.iter().flat_map(|all| all.iter());
         let daemons: Vec<u32> = daemons.map(|(_, child)| child.id()).collect();
-        let mut all = process_ids(Path::new("/proc")).unwrap_or_default();
-        all.retain(|pid| {
-            !daemons.contains(pid) && Process::of(*pid).has_variable("SLURM_CONF", conf)
-        });
+        let mut all = processes_with(&self.conf());
+        all.retain(|pid| !daemons.contains(pid));
         all
     }
 
@@ -213,6 +209,14 @@ impl Drop for Cluster {
             sleep(Duration::from_millis(100));
         }
     }
+}
+
+/// Processes that have this configuration in their environment.
+pub fn processes_with(conf: &Path) -> Vec<u32> {
+    let conf = conf.to_string_lossy();
+    let mut all = process_ids(Path::new("/proc")).unwrap_or_default();
+    all.retain(|pid| Process::of(*pid).has_variable("SLURM_CONF", &conf));
+    all
 }
 
 /// Ends one process of ours at once.
