@@ -70,9 +70,7 @@ pub enum Command {
     )]
     Run(Box<RunArguments>),
     /// Run an experiment file on many hosts, each for one measurement at a time, and gather what they measured
-    #[command(
-        after_help = "Example: deltabench fleet run study.toml --on lab.toml --dry-run"
-    )]
+    #[command(after_help = "Example: deltabench fleet run study.toml --on lab.toml --dry-run")]
     Fleet(Box<FleetArguments>),
     /// Write a commented experiment file to start from
     #[command(after_help = "Example: deltabench init upgrade.toml")]

@@ -1,6 +1,7 @@
 //! What carries lanes to hosts: four verbs, whatever the scheduler is.
 
 pub mod local;
+pub mod slurm;
 
 use deltabench_model::problem::Problem;
 use std::ffi::OsString;
@@ -90,4 +91,23 @@ pub trait Engine {
 
     /// The hosts.
     fn nodes(&self) -> Result<Vec<Node>, Problem>;
+
+    /// Takes no more jobs to this host, with the reason for whoever looks after it. What runs there goes on.
+    fn drain(&self, node: &str, reason: &str) -> Result<(), Problem> {
+        Err(
+            Problem::new("this engine cannot take a host out of service")
+                .detail(format!("host {node}, because: {reason}")),
+        )
+    }
+
+    /// Lets an element that waits after a lost host or exit code 75 start at once. One that does not wait is
+    /// no error.
+    fn hasten(&self, _job: &str, _element: u32) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// What [`Engine::submit`] would run, line by line, for people to read.
+    fn preview(&self, _submission: &Submission) -> Vec<String> {
+        Vec::new()
+    }
 }

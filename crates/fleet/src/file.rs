@@ -75,8 +75,8 @@ impl FleetFile {
         root.required("engine")?;
         let engine = [("local", EngineWord::Local), ("slurm", EngineWord::Slurm)];
         let engine = root.word("engine", &engine)?.unwrap_or(EngineWord::Local);
-        let shared = absolute(&root, "shared")?
-            .ok_or_else(|| root.problem("key `shared` is missing"))?;
+        let shared =
+            absolute(&root, "shared")?.ok_or_else(|| root.problem("key `shared` is missing"))?;
         let slurm = match root.section("slurm", "[slurm]")? {
             Some(section) => slurm(&section)?,
             None => SlurmOptions::default(),
@@ -103,7 +103,9 @@ impl FleetFile {
         let words = [("repetition", By::Repetition), ("part", By::Part)];
         self.by = section.word("by", &words)?.unwrap_or(self.by);
         self.hosts = section.number("hosts", 1..=1000)?;
-        self.margin = section.fraction("margin", 1.0..=20.0)?.unwrap_or(self.margin);
+        self.margin = section
+            .fraction("margin", 1.0..=20.0)?
+            .unwrap_or(self.margin);
         let wait = section.number("wait_minutes", 0..=1440)?;
         self.wait_minutes = wait.unwrap_or(self.wait_minutes);
         Ok(())
@@ -138,12 +140,16 @@ fn absolute(section: &Section<'_>, key: &str) -> Result<Option<PathBuf>, Problem
 mod tests {
     use super::*;
 
-    const SMALL: &str = "format = \"deltabench.fleet\"\nversion = 1\nengine = \"slurm\"\nshared = \"/s\"\n";
+    const SMALL: &str =
+        "format = \"deltabench.fleet\"\nversion = 1\nengine = \"slurm\"\nshared = \"/s\"\n";
 
     #[test]
     fn a_small_file_has_defaults_and_all_keys_are_read() {
         let small = FleetFile::read("f", SMALL).unwrap();
-        assert_eq!((small.by, small.hosts, small.check), (By::Repetition, None, true));
+        assert_eq!(
+            (small.by, small.hosts, small.check),
+            (By::Repetition, None, true)
+        );
         let text = format!(
             "{SMALL}local = \"/l\"\ncheck = false\n[slurm]\npartition = \"bench\"\nconstraint = \"epyc&nvme\"\n\
              extra = [\"--account=perf\"]\n[lanes]\nby = \"part\"\nhosts = 4\nmargin = 3\nwait_minutes = 0"
@@ -151,14 +157,20 @@ mod tests {
         let file = FleetFile::read("f", &text).unwrap();
         assert_eq!(file.slurm.constraint.as_deref(), Some("epyc&nvme"));
         assert_eq!(file.slurm.extra, ["--account=perf"]);
-        assert_eq!((file.by, file.hosts, file.wait_minutes), (By::Part, Some(4), 0));
+        assert_eq!(
+            (file.by, file.hosts, file.wait_minutes),
+            (By::Part, Some(4), 0)
+        );
         assert_eq!(file.local, Some(PathBuf::from("/l")));
     }
 
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         let refused = |more: &str| FleetFile::read("f", &format!("{SMALL}{more}")).unwrap_err();
-        assert_eq!(refused("local = \"l\"").error, "f:5: the file: `local` must be a path from / on");
+        assert_eq!(
+            refused("local = \"l\"").error,
+            "f:5: the file: `local` must be a path from / on"
+        );
         let by = refused("[lanes]\nby = \"host\"");
         assert!(by.error.starts_with("f:6:"), "{by}");
         let missing = FleetFile::read("f", &SMALL.replace("shared", "local")).unwrap_err();

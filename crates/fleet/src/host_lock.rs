@@ -10,6 +10,7 @@ use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The file of a machine, for all its users. Tests have one of their own in their state directory.
 const PLACE: &str = "/var/tmp/deltabench-host.lock";
@@ -19,6 +20,9 @@ const NAME: &str = "host.lock";
 const MODE: u32 = 0o644;
 /// In a directory that everybody writes, a link may lead anywhere.
 const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
+
+/// Whether this process has the machine alone.
+static OURS: AtomicBool = AtomicBool::new(false);
 
 /// Who holds the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +47,7 @@ pub type Tried = Result<HostLock, Option<Holder>>;
 impl Drop for HostLock {
     fn drop(&mut self) {
         if self.alone {
+            OURS.store(false, Ordering::SeqCst);
             // Only words for messages.
             self.file.set_len(0).ok();
         }
@@ -71,7 +76,11 @@ impl Holder {
 
 impl std::fmt::Display for Holder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "lane {} of {}, process {}", self.lane, self.execution, self.pid)
+        write!(
+            f,
+            "lane {} of {}, process {}",
+            self.lane, self.execution, self.pid
+        )
     }
 }
 
@@ -96,7 +105,10 @@ pub fn is_process(pid: u32, start: u64) -> bool {
 /// The file to lock. Fixtures say which of several hosts on one machine they stand for.
 pub fn path(node: Option<&str>) -> PathBuf {
     let state = std::env::var_os("DELTABENCH_STATE").filter(|value| !value.is_empty());
-    let path = state.map_or_else(|| PathBuf::from(PLACE), |state| PathBuf::from(state).join(NAME));
+    let path = state.map_or_else(
+        || PathBuf::from(PLACE),
+        |state| PathBuf::from(state).join(NAME),
+    );
     match node {
         Some(node) => path.with_extension(format!("lock-{}", node.replace('/', "-"))),
         None => path,
@@ -119,7 +131,13 @@ pub fn alone(path: &Path, holder: &Holder) -> Result<Tried, Problem> {
         let written = file.set_len(0).and_then(|()| file.rewind());
         written.and_then(|()| file.write_all(text.as_bytes())).ok();
     }
+    OURS.store(true, Ordering::SeqCst);
     Ok(Ok(HostLock { file, alone: true }))
+}
+
+/// Whether this process has the machine alone: it is a lane.
+pub fn is_ours() -> bool {
+    OURS.load(Ordering::SeqCst)
 }
 
 /// Takes the machine beside others that measure, if no lane has it. Where there can be no lock there can be
@@ -161,9 +179,10 @@ fn opened(path: &Path) -> std::io::Result<File> {
             Ok(file)
         }
         // Somebody was quicker.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(path)
-        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => OpenOptions::new()
+            .read(true)
+            .custom_flags(NO_FOLLOW)
+            .open(path),
         Err(error) => Err(error),
     }
 }
@@ -182,7 +201,10 @@ mod tests {
         assert_eq!(alone(&path, &holder).unwrap().unwrap_err(), None);
         drop((one, two));
         let lane = alone(&path, &holder).unwrap().unwrap();
-        assert_eq!(beside_others(&path).unwrap().unwrap_err(), Some(holder.clone()));
+        assert_eq!(
+            beside_others(&path).unwrap().unwrap_err(),
+            Some(holder.clone())
+        );
         let again = alone(&path, &Holder::own("f", 0)).unwrap().unwrap_err();
         assert_eq!(again, Some(holder), "who holds it is told");
         drop(lane);

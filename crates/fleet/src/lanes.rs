@@ -75,7 +75,11 @@ impl Lanes {
 
     /// The time limit of all lanes: those of one array have the same.
     pub fn minutes(&self) -> u32 {
-        self.lanes.iter().map(|lane| lane.minutes).max().unwrap_or(ASIDE_MINUTES)
+        self.lanes
+            .iter()
+            .map(|lane| lane.minutes)
+            .max()
+            .unwrap_or(ASIDE_MINUTES)
     }
 
     /// Refuses a file of another format.
@@ -85,8 +89,10 @@ impl Lanes {
         if (self.format.as_str(), self.version) == LANES_FORMAT {
             return Ok(self);
         }
-        Err(Problem::new(format!("lanes of format {} {}", self.format, self.version))
-            .detail("all hosts of an execution use the deltabench that it was started with"))
+        Err(
+            Problem::new(format!("lanes of format {} {}", self.format, self.version))
+                .detail("all hosts of an execution use the deltabench that it was started with"),
+        )
     }
 }
 
@@ -96,7 +102,11 @@ pub fn lanes(units: &[Unit], by: By, margin: f64) -> Vec<Lane> {
     let seed = units.first().map_or(0, |unit| unit.plan.seed);
     let mut groups: BTreeMap<u32, Vec<&Unit>> = BTreeMap::new();
     for unit in units {
-        let repetition = unit.plan.experiment.as_ref().map_or(1, |part| part.repetition);
+        let repetition = unit
+            .plan
+            .experiment
+            .as_ref()
+            .map_or(1, |part| part.repetition);
         let key = match by {
             By::Repetition => repetition,
             By::Part => unit.unit,
@@ -123,5 +133,7 @@ fn drawn(seed: u64, lane: u32, unit: u32) -> [u8; 32] {
 
 fn minutes(seconds: f64) -> u32 {
     let minutes = deltabench_model::units::to_u64((seconds / 60.0).ceil());
-    u32::try_from(minutes).unwrap_or(u32::MAX).saturating_add(ASIDE_MINUTES)
+    u32::try_from(minutes)
+        .unwrap_or(u32::MAX)
+        .saturating_add(ASIDE_MINUTES)
 }

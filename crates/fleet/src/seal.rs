@@ -20,7 +20,9 @@ pub fn seal(store: &Store, local: &Path, attempt: &Attempt) -> Result<PathBuf, P
     std::fs::remove_file(&plain).ok();
     let store_failed = |error: deltabench_store::StoreError| Problem::of(&error).of_machine();
     store.copy_to(&plain).map_err(store_failed)?;
-    let packed = attempt.directory().join(format!("sealing-{}", std::process::id()));
+    let packed = attempt
+        .directory()
+        .join(format!("sealing-{}", std::process::id()));
     let pack = || -> io::Result<()> {
         let mut encoder = GzEncoder::new(File::create(&packed)?, Compression::default());
         io::copy(&mut File::open(&plain)?, &mut encoder)?;
@@ -29,7 +31,9 @@ pub fn seal(store: &Store, local: &Path, attempt: &Attempt) -> Result<PathBuf, P
     pack().map_err(|error| failed("write", &packed, &error))?;
     std::fs::remove_file(&plain).ok();
     let hash = sha256(&packed)?;
-    let sealed = attempt.directory().join(format!("{}{hash}{}", SEALED.0, SEALED.1));
+    let sealed = attempt
+        .directory()
+        .join(format!("{}{hash}{}", SEALED.0, SEALED.1));
     std::fs::rename(&packed, &sealed)
         .and_then(|()| sync_directory_of(&sealed))
         .map_err(|error| failed("write", &sealed, &error))?;

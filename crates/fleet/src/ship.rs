@@ -23,14 +23,25 @@ pub struct Shipped {
     pub within: PathBuf,
 }
 
+/// What runs, even where its file was replaced meanwhile.
+const OWN: &str = "/proc/self/exe";
+
+/// SHA-256 of this program.
+///
+/// Errors: a program that cannot be read.
+pub fn own_hash() -> Result<String, Problem> {
+    sha256(Path::new(OWN))
+}
+
 /// Copies this program into the shared directory; returns where it is and its hash.
 ///
 /// Errors: a program that cannot be read; a directory that cannot be written.
 pub fn program(shared: &Path) -> Result<(PathBuf, String), Problem> {
-    // What runs, even where its file was replaced meanwhile.
-    let own = Path::new("/proc/self/exe");
-    let hash = sha256(own)?;
-    let kept = shared.join("bin").join(format!("deltabench-{}", short(&hash)));
+    let own = Path::new(OWN);
+    let hash = own_hash()?;
+    let kept = shared
+        .join("bin")
+        .join(format!("deltabench-{}", short(&hash)));
     if !kept.exists() || sha256(&kept)? != hash {
         let beside = kept.with_extension(format!("new-{}", std::process::id()));
         let done = || -> io::Result<()> {
@@ -62,7 +73,11 @@ fn tree_of(installation: &Installation) -> Option<(&Path, PathBuf)> {
 pub fn trees<'a>(plans: impl Iterator<Item = &'a Plan>) -> Vec<(String, PathBuf, u64)> {
     let mut trees: Vec<(String, PathBuf, u64)> = Vec::new();
     for plan in plans {
-        for server in plan.servers.iter().filter(|server| travels(&server.installation)) {
+        for server in plan
+            .servers
+            .iter()
+            .filter(|server| travels(&server.installation))
+        {
             let hash = &server.installation.binary_sha256;
             if trees.iter().any(|(known, ..)| known == hash) {
                 continue;
@@ -84,7 +99,11 @@ pub fn servers<'a>(
 ) -> Result<Vec<Shipped>, Problem> {
     let mut shipped: Vec<Shipped> = Vec::new();
     for plan in plans {
-        for server in plan.servers.iter().filter(|server| travels(&server.installation)) {
+        for server in plan
+            .servers
+            .iter()
+            .filter(|server| travels(&server.installation))
+        {
             let installation = &server.installation;
             let hash = &installation.binary_sha256;
             if shipped.iter().any(|known| known.binary_sha256 == *hash) {
@@ -123,7 +142,11 @@ pub fn settle(plan: &mut Plan, shipped: &[Shipped], local: &Path) -> Result<(), 
         let sent = shipped.iter().find(|sent| sent.binary_sha256 == wanted);
         let Some(sent) = sent else {
             let what = match found.exists() {
-                true => format!("{} has another hash than planned: {}", found.display(), sha256(&found)?),
+                true => format!(
+                    "{} has another hash than planned: {}",
+                    found.display(),
+                    sha256(&found)?
+                ),
                 false => format!("{} is not there", found.display()),
             };
             return Err(Problem::new(format!(
@@ -143,7 +166,11 @@ pub fn settle(plan: &mut Plan, shipped: &[Shipped], local: &Path) -> Result<(), 
                 installation.resolved
             ))
             .detail(format!("SHA-256 is {now}, planned was {wanted}"))
-            .hint(format!("remove {} and {}", tree.display(), sent.tree.display())));
+            .hint(format!(
+                "remove {} and {}",
+                tree.display(),
+                sent.tree.display()
+            )));
         }
     }
     Ok(())

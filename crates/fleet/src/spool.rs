@@ -189,7 +189,10 @@ impl Spool {
     /// The attempts at a unit, the first first.
     pub fn attempts(&self, unit: u32) -> Vec<Attempt> {
         let directory = self.unit_directory(unit);
-        let names = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+        let names = std::fs::read_dir(&directory)
+            .into_iter()
+            .flatten()
+            .flatten();
         let number = |name: &str| name.strip_prefix("attempt-")?.parse().ok();
         let mut numbers: Vec<u32> = names
             .filter_map(|entry| number(entry.file_name().to_str()?))
@@ -208,7 +211,10 @@ impl Spool {
     ///
     /// Errors: a directory that cannot be written.
     pub fn claim(&self, unit: u32, owner: &Owner) -> Result<Attempt, Problem> {
-        let last = self.attempts(unit).last().map_or(0, |attempt| attempt.number);
+        let last = self
+            .attempts(unit)
+            .last()
+            .map_or(0, |attempt| attempt.number);
         for number in last + 1.. {
             let directory = self.unit_directory(unit).join(format!("attempt-{number}"));
             match std::fs::create_dir(&directory) {
@@ -226,12 +232,17 @@ impl Spool {
                 Err(error) => return Err(failed("make", &directory, &error)),
             }
         }
-        Err(Problem::new(format!("no number is left for an attempt at unit {unit}")))
+        Err(Problem::new(format!(
+            "no number is left for an attempt at unit {unit}"
+        )))
     }
 
     /// Whether a later attempt at the same unit is there.
     pub fn is_superseded(&self, attempt: &Attempt) -> bool {
-        let last = self.attempts(attempt.unit).last().map_or(0, |last| last.number);
+        let last = self
+            .attempts(attempt.unit)
+            .last()
+            .map_or(0, |last| last.number);
         last > attempt.number
     }
 
@@ -294,7 +305,10 @@ impl Spool {
     /// Errors: a directory that cannot be written.
     pub fn add_job(&self, job: &Job) -> Result<(), Problem> {
         let number = self.jobs().len() + 1;
-        write_json(&self.root.join("jobs").join(format!("{number:04}.json")), job)
+        write_json(
+            &self.root.join("jobs").join(format!("{number:04}.json")),
+            job,
+        )
     }
 
     /// What was handed to the engine, the first first.
@@ -307,7 +321,10 @@ impl Spool {
     /// Errors: a directory that cannot be written.
     pub fn avoid(&self, avoided: &Avoided) -> Result<(), Problem> {
         let name = avoided.host.uid.replace('/', "-");
-        write_json(&self.root.join("avoid").join(format!("{name}.json")), avoided)
+        write_json(
+            &self.root.join("avoid").join(format!("{name}.json")),
+            avoided,
+        )
     }
 
     /// The hosts that are avoided.
@@ -359,7 +376,10 @@ impl Attempt {
 
     /// The hash of its file that was gathered.
     pub fn gathered(&self) -> Option<String> {
-        let mark = self.files(|name| name.starts_with(GATHERED)).into_iter().next()?;
+        let mark = self
+            .files(|name| name.starts_with(GATHERED))
+            .into_iter()
+            .next()?;
         let name = mark.file_name()?.to_str()?.strip_prefix(GATHERED)?;
         Some(name.to_owned())
     }
@@ -370,7 +390,10 @@ impl Attempt {
     }
 
     fn files(&self, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let entries = std::fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .flatten();
         let mut files: Vec<PathBuf> = entries
             .filter(|entry| entry.file_name().to_str().is_some_and(&wanted))
             .map(|entry| entry.path())

@@ -26,7 +26,8 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
 
 /// Makes the names in the directory of a file durable.
 pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+    path.parent()
+        .map_or(Ok(()), |parent| File::open(parent)?.sync_all())
 }
 
 /// Writes a value as JSON.

@@ -101,10 +101,7 @@ impl Store {
     }
 }
 
-fn merge_attached(
-    connection: &mut Connection,
-    sealed: Sealed<'_>,
-) -> rusqlite::Result<Merged> {
+fn merge_attached(connection: &mut Connection, sealed: Sealed<'_>) -> rusqlite::Result<Merged> {
     let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let known: bool = step.query_row(
         "select exists (select 1 from main.archive where sha256 = ?1)",
@@ -253,12 +250,7 @@ fn ending(
 
 /// A run by this name. One with an ending is no part of the execution any more, and what belongs to another
 /// run says how that is called here.
-fn add_run(
-    step: &Transaction<'_>,
-    id: i64,
-    name: &str,
-    ending: &str,
-) -> rusqlite::Result<()> {
+fn add_run(step: &Transaction<'_>, id: i64, name: &str, ending: &str) -> rusqlite::Result<()> {
     let mut plan: String =
         step.query_row("select plan from sealed.run where id = ?1", [id], |row| {
             row.get(0)
@@ -305,7 +297,10 @@ mod tests {
                 |row| row.get(0),
             )
             .unwrap();
-        let mut merged: Vec<&str> = TABLES.into_iter().chain(["occasion", "cell_series"]).collect();
+        let mut merged: Vec<&str> = TABLES
+            .into_iter()
+            .chain(["occasion", "cell_series"])
+            .collect();
         merged.sort_unstable();
         assert_eq!(tables, merged, "a new table must be merged too");
     }

@@ -123,11 +123,7 @@ impl Store {
     /// Stores what became of an attempt; the same a second time is nothing new.
     ///
     /// Errors: `Full`, `Sqlite`.
-    pub fn add_unit_event(
-        &mut self,
-        execution: &str,
-        event: &UnitEvent,
-    ) -> Result<(), StoreError> {
+    pub fn add_unit_event(&mut self, execution: &str, event: &UnitEvent) -> Result<(), StoreError> {
         let values = (
             execution,
             event.unit,

@@ -9,7 +9,7 @@ use crate::console::{print_stdout, say};
 use crate::failure::Failure;
 use crate::store::{open, store_problem};
 use deltabench_fleet::engine::{JobState, Seen};
-use deltabench_fleet::file::FleetFile;
+use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::spool::{Avoided, HostName, Spool};
 use deltabench_fleet::state::{UnitState, status};
@@ -37,7 +37,10 @@ fn known(wanted: &str, config: &Config) -> Result<Known, Failure> {
     let all = store.executions().map_err(store_problem)?;
     let matching: Vec<_> = match wanted {
         "last" => all.last().into_iter().collect(),
-        _ => all.iter().filter(|one| one.name.starts_with(wanted)).collect(),
+        _ => all
+            .iter()
+            .filter(|one| one.name.starts_with(wanted))
+            .collect(),
     };
     let exact = matching.iter().find(|one| one.name == wanted);
     let found = match (exact, matching.as_slice()) {
@@ -76,7 +79,11 @@ fn known(wanted: &str, config: &Config) -> Result<Known, Failure> {
 pub fn watch(wanted: &str, config: &Config) -> Result<u8, Failure> {
     let known = known(wanted, config)?;
     let submitter = Submitter::new(&known.file, &known.spool, &known.lanes);
-    watch::watch((known.store, config), (&known.spool, &known.lanes), &submitter)
+    watch::watch(
+        (known.store, config),
+        (&known.spool, &known.lanes),
+        &submitter,
+    )
 }
 
 /// `deltabench fleet gather`.
@@ -86,7 +93,11 @@ pub fn gather(wanted: &str, config: &Config) -> Result<u8, Failure> {
     let whole = watch::gather(&mut known.store, config, place)?;
     let states = watch::states(place);
     print_stdout(&watch::table(&states, &known.lanes).join("\n"))?;
-    Ok(if whole { 0 } else { crate::failure::NOT_MEASURED })
+    Ok(if whole {
+        0
+    } else {
+        crate::failure::NOT_MEASURED
+    })
 }
 
 /// `deltabench fleet after`: when nobody watches, the report is written all the same.
@@ -138,14 +149,25 @@ fn left((spool, lanes): (&Spool, &Lanes), submitter: &Submitter<'_>) -> Result<V
     let mut left = Vec::new();
     for lane in &lanes.lanes {
         let states = || lane.units.iter().map(|unit| status(spool, *unit, now().1));
-        let own: Vec<&Seen> = alive.iter().filter(|one| one.element == lane.lane).collect();
+        let own: Vec<&Seen> = alive
+            .iter()
+            .filter(|one| one.element == lane.lane)
+            .collect();
         let is_silent = states().any(|unit| unit.state == UnitState::Silent);
-        let runs = own.iter().any(|one| matches!(one.state, JobState::Running(_)));
+        let runs = own
+            .iter()
+            .any(|one| matches!(one.state, JobState::Running(_)));
         if is_silent && runs {
             for seen in &own {
                 submitter.end(seen)?;
             }
         } else if !own.is_empty() {
+            for seen in own
+                .iter()
+                .filter(|one| matches!(one.state, JobState::Waiting(_)))
+            {
+                submitter.hasten(seen)?;
+            }
             continue;
         }
         if states().any(|unit| may_go_on(spool, &unit)) {
@@ -180,8 +202,11 @@ pub fn cancel(wanted: &str, config: &Config) -> Result<u8, Failure> {
     let name = &known.lanes.execution;
     if !alive.is_empty() {
         return Err(Failure::Failed(
-            Problem::new(format!("{} lanes of {name} have not ended yet", alive.len()))
-                .hint(format!("`deltabench fleet watch {name}` shows them")),
+            Problem::new(format!(
+                "{} lanes of {name} have not ended yet",
+                alive.len()
+            ))
+            .hint(format!("`deltabench fleet watch {name}` shows them")),
         ));
     }
     say(&format!(
@@ -193,9 +218,14 @@ pub fn cancel(wanted: &str, config: &Config) -> Result<u8, Failure> {
 /// `deltabench fleet logs`.
 pub fn logs(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Failure> {
     let known = known(wanted, config)?;
-    let lane = unit.and_then(|unit| known.lanes.lane_of(unit)).map(|lane| lane.lane);
+    let lane = unit
+        .and_then(|unit| known.lanes.lane_of(unit))
+        .map(|lane| lane.lane);
     let directory = known.spool.log_directory();
-    let entries = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(&directory)
+        .into_iter()
+        .flatten()
+        .flatten();
     let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
     files.sort();
     // The engine names them: its job, and the element last.
@@ -228,7 +258,13 @@ pub fn hosts(on: &Path) -> Result<u8, Failure> {
             node.name, state, node.cores, node.memory_mib
         ));
     }
-    print_stdout(&lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n"))?;
+    print_stdout(
+        &lines
+            .iter()
+            .map(|line| line.trim_end())
+            .collect::<Vec<_>>()
+            .join("\n"),
+    )?;
     Ok(0)
 }
 
@@ -261,7 +297,18 @@ pub fn drain(arguments: &Drain) -> Result<u8, Failure> {
         )
     })?;
     place.avoid(&avoided).map_err(Failure::Failed)?;
-    say(&format!("{} is avoided from now on; lanes that run there go on", arguments.host));
+    say(&format!(
+        "{} is avoided from now on; lanes that run there go on",
+        arguments.host
+    ));
+    if file.engine == EngineWord::Slurm
+        && let Err(problem) = engine(&file).drain(&arguments.host, &arguments.reason)
+    {
+        say(&format!(
+            "Slurm itself goes on giving it to others: {}",
+            problem.error
+        ));
+    }
     Ok(0)
 }
 

@@ -11,6 +11,7 @@ use deltabench_fleet::engine::local::terminate;
 use deltabench_fleet::file::FleetFile;
 use deltabench_fleet::host_lock::{self, Holder, HostLock};
 use deltabench_fleet::lanes::Lanes;
+use deltabench_fleet::ship;
 use deltabench_fleet::spool::{Avoided, HostName, Owner, Spool};
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
@@ -43,7 +44,10 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         Failure::Refused(Problem::new(format!("there is no lane {}", arguments.lane)))
     })?;
     let host = host_name(lanes.fixture.is_some()).map_err(Failure::Refused)?;
-    say(&format!("lane {} on {} ({})", own.lane, host.node, host.uid));
+    say(&format!(
+        "lane {} on {} ({})",
+        own.lane, host.node, host.uid
+    ));
     if let Some(why) = avoided(&spool, &file, &host) {
         say(&format!("this host is avoided: {why}"));
         return Ok(UNFIT);
@@ -93,9 +97,8 @@ fn carry_out(units: &[u32], place: &Place<'_>) -> Result<u8, Failure> {
             UnitEnd::Cancelled => return Ok(0),
         }
     }
-    let left = |number: &&u32| {
-        !place.spool.is_sealed(**number) && !place.spool.has_failed(**number)
-    };
+    let left =
+        |number: &&u32| !place.spool.is_sealed(**number) && !place.spool.has_failed(**number);
     let is_left = units.iter().any(|number| left(&number));
     Ok(if is_left && !place.spool.is_cancelled() {
         AGAIN
@@ -108,13 +111,18 @@ fn carry_out(units: &[u32], place: &Place<'_>) -> Result<u8, Failure> {
 
 /// All units of an execution are measured by one program.
 fn check_program(lanes: &Lanes) -> Result<(), Problem> {
-    let own = deltabench_acquire::sha256_of(Path::new("/proc/self/exe"))?;
+    let own = ship::own_hash()?;
     if own == lanes.binary_sha256 {
         return Ok(());
     }
-    Err(Problem::new("host-has-other-binary: this is not the deltabench of the execution")
-        .detail(format!("SHA-256 is {own}, planned was {}", lanes.binary_sha256))
-        .hint("lanes are started by their engine, from the shared directory"))
+    Err(
+        Problem::new("host-has-other-binary: this is not the deltabench of the execution")
+            .detail(format!(
+                "SHA-256 is {own}, planned was {}",
+                lanes.binary_sha256
+            ))
+            .hint("lanes are started by their engine, from the shared directory"),
+    )
 }
 
 /// This host. Fixtures may stand for several on one machine: each node is one.
@@ -179,7 +187,10 @@ fn locked(
         if !told {
             let who = { in_the_way.as_ref() }
                 .map_or_else(|| "another measurement".to_owned(), ToString::to_string);
-            say(&format!("this host is busy: {} is held by {who}", path.display()));
+            say(&format!(
+                "this host is busy: {} is held by {who}",
+                path.display()
+            ));
             told = true;
             let own = |one: &&Holder| one.execution == holder.execution && one.lane == lane;
             if let Some(older) = in_the_way.as_ref().filter(own) {

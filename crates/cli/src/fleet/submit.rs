@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use clap::ValueEnum;
 use deltabench_fleet::engine::local::Local;
+use deltabench_fleet::engine::slurm::Slurm;
 use deltabench_fleet::engine::{After, Engine, JobState, Seen, Submission};
 use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::lanes::Lanes;
@@ -33,7 +34,12 @@ pub struct Submitter<'a> {
 pub fn engine(file: &FleetFile) -> Box<dyn Engine> {
     match file.engine {
         EngineWord::Local => Box::new(Local::new(file.shared.join("jobs"))),
-        EngineWord::Slurm => Box::new(Local::new(file.shared.join("jobs"))),
+        EngineWord::Slurm => Box::new(Slurm {
+            partition: file.slurm.partition.clone(),
+            constraint: file.slurm.constraint.clone(),
+            extra: file.slurm.extra.clone(),
+            ..Slurm::default()
+        }),
     }
 }
 
@@ -112,11 +118,22 @@ impl<'a> Submitter<'a> {
         Ok(seen)
     }
 
+    /// Lets a lane that waits for its turn to come back begin at once.
+    ///
+    /// Errors: those of the engine.
+    pub fn hasten(&self, seen: &Seen) -> Result<(), Failure> {
+        self.engine
+            .hasten(&seen.job, seen.element)
+            .map_err(Failure::Failed)
+    }
+
     /// Ends a lane.
     ///
     /// Errors: those of the engine.
     pub fn end(&self, seen: &Seen) -> Result<(), Failure> {
-        self.engine.cancel(&seen.job, Some(seen.element)).map_err(Failure::Failed)
+        self.engine
+            .cancel(&seen.job, Some(seen.element))
+            .map_err(Failure::Failed)
     }
 
     /// Ends all jobs.
@@ -133,7 +150,9 @@ impl<'a> Submitter<'a> {
 
     fn jobs_of(&self, what: &str) -> Vec<String> {
         let jobs = self.spool.jobs().into_iter();
-        jobs.filter(|job| job.what == what).map(|job| job.job).collect()
+        jobs.filter(|job| job.what == what)
+            .map(|job| job.job)
+            .collect()
     }
 }
 
@@ -178,8 +197,16 @@ pub fn lanes_job(
     lanes: &Lanes,
     (elements, options): (&[u32], &[OsString]),
 ) -> Submission {
-    let mut avoid: Vec<String> = spool.avoided().into_iter().map(|one| one.host.node).collect();
-    avoid.extend(super::commands::drained(file).into_iter().map(|one| one.host.node));
+    let mut avoid: Vec<String> = spool
+        .avoided()
+        .into_iter()
+        .map(|one| one.host.node)
+        .collect();
+    avoid.extend(
+        super::commands::drained(file)
+            .into_iter()
+            .map(|one| one.host.node),
+    );
     avoid.sort();
     avoid.dedup();
     Submission {

@@ -50,8 +50,14 @@ pub type UnitEnd = EndWord;
 ///
 /// Errors: a spool that cannot be written.
 pub fn measure(unit: &Unit, place: &Place<'_>) -> Result<UnitEnd, Failure> {
-    let attempt = place.spool.claim(unit.unit, &place.owner).map_err(Failure::Failed)?;
-    say(&format!("unit {}, attempt {}: {}", unit.unit, attempt.number, unit.run));
+    let attempt = place
+        .spool
+        .claim(unit.unit, &place.owner)
+        .map_err(Failure::Failed)?;
+    say(&format!(
+        "unit {}, attempt {}: {}",
+        unit.unit, attempt.number, unit.run
+    ));
     let local = { place.local.join(&place.lanes.execution) }.join(format!("unit-{:03}", unit.unit));
     let (word, text) = match measured(unit, &attempt, (&local, place)) {
         Ok(word) => (word, String::new()),
@@ -210,7 +216,12 @@ fn stand_in(
     let mut go_on = |block: u32| {
         beats.blocks = block;
         beats.ended_visit();
-        match beats.place.stop.now.load(std::sync::atomic::Ordering::SeqCst) {
+        match beats
+            .place
+            .stop
+            .now
+            .load(std::sync::atomic::Ordering::SeqCst)
+        {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }
@@ -221,7 +232,9 @@ fn stand_in(
         ControlFlow::Continue(()) => (SessionEnd::Finished, RunState::Finished),
         ControlFlow::Break(()) => (SessionEnd::Interrupted, RunState::Interrupted),
     };
-    store.finish_run(run, state, now().1).map_err(store_problem)?;
+    store
+        .finish_run(run, state, now().1)
+        .map_err(store_problem)?;
     Ok(end)
 }
 

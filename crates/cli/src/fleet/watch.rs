@@ -36,13 +36,14 @@ pub fn gather(
     config: &Config,
     place: (&Spool, &Lanes),
 ) -> Result<bool, Failure> {
-    let gathered =
-        gather::gather(store, &config.lab, place, now().1).map_err(Failure::Failed)?;
+    let gathered = gather::gather(store, &config.lab, place, now().1).map_err(Failure::Failed)?;
     for unit in &gathered.units {
         say(&format!("unit {unit} is in the lab"));
     }
     for run in &gathered.beside {
-        say(&format!("another attempt was complete too: it is the run {run}"));
+        say(&format!(
+            "another attempt was complete too: it is the run {run}"
+        ));
     }
     for problem in &gathered.refused {
         say(&problem.to_string());
@@ -63,13 +64,17 @@ pub fn watch(
     loop {
         // Asked first: what ends after this is looked at once more.
         let alive = submitter.alive()?;
-        let has_sealed = states(place).iter().any(|unit| unit.state == UnitState::Sealed);
+        let has_sealed = states(place)
+            .iter()
+            .any(|unit| unit.state == UnitState::Sealed);
         if has_sealed && !refused {
             refused = !gather(&mut store, config, place)?;
         }
         let states = states(place);
-        let seen: Vec<(UnitState, u32)> =
-            states.iter().map(|unit| (unit.state, unit.attempts)).collect();
+        let seen: Vec<(UnitState, u32)> = states
+            .iter()
+            .map(|unit| (unit.state, unit.attempts))
+            .collect();
         if seen != before {
             let lines = table(&states, place.1);
             lines.iter().for_each(|line| say(line));
@@ -97,11 +102,7 @@ pub fn watch(
 }
 
 /// Reports on an execution of which nothing runs any more.
-pub fn conclude(
-    store: &Store,
-    config: &Config,
-    place: (&Spool, &Lanes),
-) -> Result<u8, Failure> {
+pub fn conclude(store: &Store, config: &Config, place: (&Spool, &Lanes)) -> Result<u8, Failure> {
     let (_, lanes) = place;
     let states = states(place);
     let missing: Vec<&UnitStatus> = { states.iter() }

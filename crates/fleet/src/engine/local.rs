@@ -35,7 +35,8 @@ impl Local {
         for number in 1_u32.. {
             let job = format!("job-{number}");
             let directory = self.job(&job);
-            let made = fs::create_dir_all(&self.directory).and_then(|()| fs::create_dir(&directory));
+            let made =
+                fs::create_dir_all(&self.directory).and_then(|()| fs::create_dir(&directory));
             match made {
                 Ok(()) => return Ok((job, directory)),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -57,13 +58,19 @@ impl Engine for Local {
         let before: Vec<PathBuf> = before.iter().map(|job| self.job(job)).collect();
         let script = script(submission, &directory, &before, needs);
         let file = directory.join("script");
-        let elements: Vec<String> = submission.elements.iter().map(ToString::to_string).collect();
+        let elements: Vec<String> = submission
+            .elements
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         let written = fs::write(&file, script)
             .and_then(|()| fs::write(directory.join("elements"), elements.join("\n")));
         written.map_err(|error| failed("write", &file, &error))?;
         let output = File::create(directory.join("output"));
         let output = output.map_err(|error| failed("write", &directory, &error))?;
-        let errors = output.try_clone().map_err(|error| failed("write", &directory, &error))?;
+        let errors = output
+            .try_clone()
+            .map_err(|error| failed("write", &directory, &error))?;
         Command::new("/bin/sh")
             .arg(&file)
             .stdin(Stdio::null())
@@ -136,12 +143,7 @@ pub fn terminate(pid: u32) {
 
 /// The script of a job: its elements in turn. It keeps its own number and those of its lanes, each with the
 /// start of the process, because numbers come again.
-fn script(
-    submission: &Submission,
-    directory: &Path,
-    before: &[PathBuf],
-    needs: bool,
-) -> String {
+fn script(submission: &Submission, directory: &Path, before: &[PathBuf], needs: bool) -> String {
     let here = quoted(directory.as_os_str());
     let command: Vec<String> = submission.command.iter().map(|word| quoted(word)).collect();
     let command = command.join(" ");
@@ -269,7 +271,9 @@ mod tests {
     fn lanes_run_one_after_another_and_their_ends_are_known() {
         let place = tempfile::tempdir().unwrap();
         let local = Local::new(place.path().join("jobs"));
-        let job = local.submit(&submission(place.path(), "echo it is $1; exit $1")).unwrap();
+        let job = local
+            .submit(&submission(place.path(), "echo it is $1; exit $1"))
+            .unwrap();
         let after = Submission {
             elements: vec![7],
             after: Some(After::End(vec![job.clone()])),
@@ -278,7 +282,9 @@ mod tests {
         let second = local.submit(&after).unwrap();
         let ended = |job: &str| local.look(&[job.to_owned()]).unwrap();
         wait_for("all end", || {
-            ended(&second).iter().all(|one| matches!(one.state, JobState::Ended { .. }))
+            ended(&second)
+                .iter()
+                .all(|one| matches!(one.state, JobState::Ended { .. }))
         });
         let codes: Vec<Option<i32>> = ended(&job)
             .into_iter()
@@ -296,14 +302,24 @@ mod tests {
     fn a_cancelled_job_leaves_no_process() {
         let place = tempfile::tempdir().unwrap();
         let local = Local::new(place.path().join("jobs"));
-        let job = local.submit(&submission(place.path(), "exec sleep 60")).unwrap();
+        let job = local
+            .submit(&submission(place.path(), "exec sleep 60"))
+            .unwrap();
         let directory = local.job(&job);
-        wait_for("the first begins", || running(&directory, "lane-0").is_some());
+        wait_for("the first begins", || {
+            running(&directory, "lane-0").is_some()
+        });
         let lane = running(&directory, "lane-0").unwrap();
         let script = running(&directory, "script-process").unwrap();
         local.cancel(&job, None).unwrap();
-        wait_for("both are gone", || start_of(lane).or(start_of(script)).is_none());
+        wait_for("both are gone", || {
+            start_of(lane).or(start_of(script)).is_none()
+        });
         let states = local.look(&[job]).unwrap();
-        assert!(states.iter().all(|one| matches!(one.state, JobState::Ended { .. })));
+        assert!(
+            states
+                .iter()
+                .all(|one| matches!(one.state, JobState::Ended { .. }))
+        );
     }
 }
