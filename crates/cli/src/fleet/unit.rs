@@ -141,7 +141,7 @@ fn begun(unit: &Unit, store: &mut Store, place: &Place<'_>) -> Result<Plan, Fail
     if place.lanes.fixture.is_none() {
         settle(&mut plan, &place.lanes.shipped, &place.local).map_err(Failure::Refused)?;
     }
-    { store.create_run(&unit.run, &plan, RunState::Running, now().1) }.map_err(store_problem)?;
+    { store.create_run(&unit.run, &plan, RunState::Planned, now().1) }.map_err(store_problem)?;
     Ok(plan)
 }
 
@@ -210,6 +210,7 @@ fn stand_in(
         measurement_version: MEASUREMENT_VERSION,
         at_unix_ms: now().1,
     };
+    { store.finish_run(run, RunState::Running, now().1) }.map_err(store_problem)?;
     let machine = MachineName(host.node.clone());
     { store.add_fact(run, (None, None), &machine) }.map_err(store_problem)?;
     { store.add_occasion(run, &occasion, &series) }.map_err(store_problem)?;
