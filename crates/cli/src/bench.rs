@@ -189,6 +189,18 @@ impl Bench {
         library: &Library,
         pilot: bool,
     ) -> Result<Measured, Failure> {
+        let mut progress = self.progress(plan);
+        self.go_on_told((run, plan), library, pilot, &mut progress)
+    }
+
+    /// As [`Bench::go_on`]; `observer` hears how it goes on.
+    pub fn go_on_told(
+        &mut self,
+        (run, plan): (&str, &Plan),
+        library: &Library,
+        pilot: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Measured, Failure> {
         if plan.observing.counting.is_some() {
             return Err(Failure::Refused(
                 Problem::new(format!(
@@ -219,8 +231,9 @@ impl Bench {
             let done = run_half(&plan.work).done(visits.len(), records.len());
             format!("resuming {run}: {done}")
         };
+        observer.note(&said);
         let pilot = pilot && fresh;
-        self.measure(run, plan, library, lock, pilot, &said)
+        self.measure_told(run, plan, library, lock, pilot, observer)
     }
 
     /// Measures the small regressions and improvements of a run again, `gap_seconds` after its end or later:

@@ -1,5 +1,6 @@
 //! What carries lanes to hosts: four verbs, whatever the scheduler is.
 
+pub mod local;
 pub mod slurm;
 
 use deltabench_model::problem::Problem;

@@ -5,3 +5,13 @@
 //! them; what is true stands in the spool and in the central store, never in the engine.
 
 pub mod engine;
+pub mod file;
+pub mod fixture;
+pub mod gather;
+pub mod host_lock;
+pub mod lanes;
+pub mod seal;
+pub mod ship;
+pub mod spool;
+pub mod state;
+mod whole_file;
