@@ -9,6 +9,7 @@ use crate::pause::pause;
 use crate::progress::{Planned, Progress};
 use crate::store::store_problem;
 use crate::targets::check_still_there;
+use deltabench_fleet::host_lock::{self, HostLock};
 use deltabench_kinds::{count, run_half};
 use deltabench_lab::{Analysed, Judged, confirmation_name, series_of};
 use deltabench_model::fact::MachineName;
@@ -60,6 +61,7 @@ impl Bench {
         name: Option<String>,
         pilot: bool,
     ) -> Result<Measured, Failure> {
+        let _beside = beside_others().map_err(Failure::Refused)?;
         let (seconds, started) = now();
         let run = name.unwrap_or_else(|| run_name(seconds, plan.seed));
         let lock = self.store.lock_run(&run).map_err(Failure::Refused)?;
@@ -212,6 +214,7 @@ impl Bench {
                 }),
             ));
         }
+        let _beside = beside_others().map_err(Failure::Refused)?;
         let lock = self.store.lock_run(run).map_err(Failure::Refused)?;
         check_still_there(plan).map_err(Failure::Refused)?;
         self.store
@@ -374,6 +377,27 @@ fn code_alone(slices: &[Slice], findings: &[Finding]) -> u8 {
         UNFIT
     } else {
         0
+    }
+}
+
+/// Takes this machine beside others that measure by hand, which a lane of a fleet never does. `None` in a
+/// lane itself, and where there can be no lock.
+///
+/// Errors: a lane has the machine; who it is.
+fn beside_others() -> Result<Option<HostLock>, Problem> {
+    if host_lock::is_ours() {
+        return Ok(None);
+    }
+    let path = host_lock::path(None);
+    match host_lock::beside_others(&path) {
+        None => Ok(None),
+        Some(Ok(lock)) => Ok(Some(lock)),
+        Some(Err(holder)) => {
+            let who = holder.map_or_else(|| "a lane".to_owned(), |holder| holder.to_string());
+            Err(Problem::new("a fleet measures on this host")
+                .detail(format!("{} is held by {who}", path.display()))
+                .hint("wait for it to end: two measurements on one host disturb each other"))
+        }
     }
 }
 

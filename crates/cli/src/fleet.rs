@@ -2,6 +2,7 @@
 
 mod commands;
 mod lane;
+mod node;
 mod outlook;
 mod stop;
 mod submit;
@@ -11,7 +12,7 @@ mod watch;
 use crate::arguments::fleet::{FleetArguments, FleetCommand, FleetRun};
 use crate::clock::now;
 use crate::config::Config;
-use crate::console::say;
+use crate::console::{print_stdout, say};
 use crate::experiment;
 use crate::failure::Failure;
 use crate::host::check_fits;
@@ -42,9 +43,17 @@ pub fn fleet(arguments: &FleetArguments, config: &Config) -> Result<u8, Failure>
         FleetCommand::Logs(named) => commands::logs(&named.execution, named.unit, config),
         FleetCommand::Hosts(fleet) => commands::hosts(&fleet.on),
         FleetCommand::Drain(drain) => commands::drain(drain),
+        FleetCommand::NodeProlog => printed(&node::prolog()),
+        FleetCommand::NodeEpilog => printed(&node::epilog()),
+        FleetCommand::NodeHealth => printed(&node::health()),
         FleetCommand::Lane(lane) => lane::lane(lane, config),
         FleetCommand::After(after) => commands::after(&after.lanes, config),
     }
+}
+
+fn printed(script: &str) -> Result<u8, Failure> {
+    print_stdout(script.trim_end())?;
+    Ok(0)
 }
 
 /// Reads a fleet file.
@@ -94,6 +103,7 @@ fn begin(arguments: &FleetRun, config: &Config) -> Result<u8, Failure> {
         units,
     };
     if arguments.run.dry_run {
+        lanes.binary_sha256 = ship::own_hash().map_err(Failure::Failed)?;
         return outlook::print(&file, &lanes, (&arguments.run.servers, config));
     }
     let store = ship_and_store(&file, &mut lanes, config)?;

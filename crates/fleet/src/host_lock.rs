@@ -10,6 +10,7 @@ use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The file of a machine, for all its users. Tests have one of their own in their state directory.
 const PLACE: &str = "/var/tmp/deltabench-host.lock";
@@ -19,6 +20,9 @@ const NAME: &str = "host.lock";
 const MODE: u32 = 0o644;
 /// In a directory that everybody writes, a link may lead anywhere.
 const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
+
+/// Whether this process has the machine alone.
+static OURS: AtomicBool = AtomicBool::new(false);
 
 /// Who holds the machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +47,7 @@ pub type Tried = Result<HostLock, Option<Holder>>;
 impl Drop for HostLock {
     fn drop(&mut self) {
         if self.alone {
+            OURS.store(false, Ordering::SeqCst);
             // Only words for messages.
             self.file.set_len(0).ok();
         }
@@ -126,7 +131,13 @@ pub fn alone(path: &Path, holder: &Holder) -> Result<Tried, Problem> {
         let written = file.set_len(0).and_then(|()| file.rewind());
         written.and_then(|()| file.write_all(text.as_bytes())).ok();
     }
+    OURS.store(true, Ordering::SeqCst);
     Ok(Ok(HostLock { file, alone: true }))
+}
+
+/// Whether this process has the machine alone: it is a lane.
+pub fn is_ours() -> bool {
+    OURS.load(Ordering::SeqCst)
 }
 
 /// Takes the machine beside others that measure, if no lane has it. Where there can be no lock there can be

@@ -23,13 +23,22 @@ pub struct Shipped {
     pub within: PathBuf,
 }
 
+/// What runs, even where its file was replaced meanwhile.
+const OWN: &str = "/proc/self/exe";
+
+/// SHA-256 of this program.
+///
+/// Errors: a program that cannot be read.
+pub fn own_hash() -> Result<String, Problem> {
+    sha256(Path::new(OWN))
+}
+
 /// Copies this program into the shared directory; returns where it is and its hash.
 ///
 /// Errors: a program that cannot be read; a directory that cannot be written.
 pub fn program(shared: &Path) -> Result<(PathBuf, String), Problem> {
-    // What runs, even where its file was replaced meanwhile.
-    let own = Path::new("/proc/self/exe");
-    let hash = sha256(own)?;
+    let own = Path::new(OWN);
+    let hash = own_hash()?;
     let kept = shared
         .join("bin")
         .join(format!("deltabench-{}", short(&hash)));

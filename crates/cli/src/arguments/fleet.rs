@@ -32,6 +32,12 @@ pub enum FleetCommand {
     Hosts(OnFleet),
     /// Avoid a host from now on, in all executions of a fleet file
     Drain(Drain),
+    /// Print the script that Slurm runs as root before each job: steady clocks, huge pages
+    NodeProlog,
+    /// Print the script that Slurm runs as root after each job: puts back, removes what was left
+    NodeEpilog,
+    /// Print the script that Slurm runs on idle hosts: disk, clock, servers that were left
+    NodeHealth,
     /// Measure a lane on this host; the engine starts it
     #[command(hide = true)]
     Lane(LaneArguments),

@@ -9,7 +9,7 @@ use crate::console::{print_stdout, say};
 use crate::failure::Failure;
 use crate::store::{open, store_problem};
 use deltabench_fleet::engine::{JobState, Seen};
-use deltabench_fleet::file::FleetFile;
+use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::spool::{Avoided, HostName, Spool};
 use deltabench_fleet::state::{UnitState, status};
@@ -162,6 +162,12 @@ fn left((spool, lanes): (&Spool, &Lanes), submitter: &Submitter<'_>) -> Result<V
                 submitter.end(seen)?;
             }
         } else if !own.is_empty() {
+            for seen in own
+                .iter()
+                .filter(|one| matches!(one.state, JobState::Waiting(_)))
+            {
+                submitter.hasten(seen)?;
+            }
             continue;
         }
         if states().any(|unit| may_go_on(spool, &unit)) {
@@ -295,6 +301,14 @@ pub fn drain(arguments: &Drain) -> Result<u8, Failure> {
         "{} is avoided from now on; lanes that run there go on",
         arguments.host
     ));
+    if file.engine == EngineWord::Slurm
+        && let Err(problem) = engine(&file).drain(&arguments.host, &arguments.reason)
+    {
+        say(&format!(
+            "Slurm itself goes on giving it to others: {}",
+            problem.error
+        ));
+    }
     Ok(0)
 }
 

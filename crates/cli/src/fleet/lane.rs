@@ -11,6 +11,7 @@ use deltabench_fleet::engine::local::terminate;
 use deltabench_fleet::file::FleetFile;
 use deltabench_fleet::host_lock::{self, Holder, HostLock};
 use deltabench_fleet::lanes::Lanes;
+use deltabench_fleet::ship;
 use deltabench_fleet::spool::{Avoided, HostName, Owner, Spool};
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
@@ -110,7 +111,7 @@ fn carry_out(units: &[u32], place: &Place<'_>) -> Result<u8, Failure> {
 
 /// All units of an execution are measured by one program.
 fn check_program(lanes: &Lanes) -> Result<(), Problem> {
-    let own = deltabench_acquire::sha256_of(Path::new("/proc/self/exe"))?;
+    let own = ship::own_hash()?;
     if own == lanes.binary_sha256 {
         return Ok(());
     }

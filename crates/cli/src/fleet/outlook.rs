@@ -1,6 +1,6 @@
 //! What an execution would hand to the engine, before it does.
 
-use super::submit::{gather_job, lanes_job, options};
+use super::submit::{engine, gather_job, lanes_job, options};
 use crate::amounts::gigabytes;
 use crate::arguments::conditions::Servers;
 use crate::config::Config;
@@ -40,8 +40,11 @@ pub fn print(
     let options = options(file, servers, config);
     let job = lanes_job(file, &spool, lanes, (&all, &options));
     let after = gather_job(file, &spool, lanes, "JOB");
-    lines.extend(submitted(&job));
-    lines.extend(submitted(&after));
+    let engine = engine(file);
+    for job in [&job, &after] {
+        let own = engine.preview(job);
+        lines.extend(if own.is_empty() { submitted(job) } else { own });
+    }
     print_stdout(&lines.join("\n"))?;
     Ok(0)
 }

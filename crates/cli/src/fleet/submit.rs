@@ -118,6 +118,15 @@ impl<'a> Submitter<'a> {
         Ok(seen)
     }
 
+    /// Lets a lane that waits for its turn to come back begin at once.
+    ///
+    /// Errors: those of the engine.
+    pub fn hasten(&self, seen: &Seen) -> Result<(), Failure> {
+        self.engine
+            .hasten(&seen.job, seen.element)
+            .map_err(Failure::Failed)
+    }
+
     /// Ends a lane.
     ///
     /// Errors: those of the engine.
