@@ -203,7 +203,7 @@ impl Drop for Cluster {
                 break;
             }
             for pid in left {
-                // SAFETY: kill takes two numbers. A process with our configuration in its environment is ours.
+                // SAFETY: kill takes two numbers. Who has our configuration in its environment is ours.
                 unsafe { libc::kill(pid.try_into().unwrap_or(i32::MAX), libc::SIGKILL) };
             }
             sleep(Duration::from_millis(100));
