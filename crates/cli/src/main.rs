@@ -36,6 +36,7 @@ mod listing;
 mod output;
 mod packaging;
 mod pause;
+mod placed;
 mod progress;
 mod ready;
 mod rebased;

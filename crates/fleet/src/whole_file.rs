@@ -14,7 +14,9 @@ const CHUNK: usize = 1 << 16;
 /// Writes a file beside its place, makes it durable and moves it there.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
     let done = || -> io::Result<()> {
-        let beside = path.with_extension(format!("new-{}", std::process::id()));
+        // A name that nobody looks for: one that is killed here leaves the file behind.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let beside = path.with_file_name(format!(".{name}.new-{}", std::process::id()));
         let mut file = File::create(&beside)?;
         file.write_all(bytes)?;
         file.sync_all()?;

@@ -1,6 +1,6 @@
 //! The commands that go on with an execution, or look at it.
 
-use super::submit::{Submitter, engine};
+use super::submit::{Submitter, drained, engine};
 use super::{read_file, watch};
 use crate::arguments::fleet::Drain;
 use crate::clock::now;
@@ -310,9 +310,4 @@ pub fn drain(arguments: &Drain) -> Result<u8, Failure> {
         ));
     }
     Ok(0)
-}
-
-/// Hosts that are avoided in all executions of a fleet file.
-pub fn drained(file: &FleetFile) -> Vec<Avoided> {
-    Spool::at(&file.shared).avoided()
 }

@@ -1,6 +1,7 @@
 //! A lane on its host: the units that are not measured yet, one after another.
 
 use super::stop::Stop;
+use super::submit::drained;
 use super::unit::{Place, UnitEnd, measure};
 use crate::arguments::fleet::LaneArguments;
 use crate::clock::now;
@@ -161,7 +162,7 @@ fn owner(host: &HostName, lane: u32) -> Owner {
 fn avoided(spool: &Spool, file: &FleetFile, host: &HostName) -> Option<String> {
     let own = |one: &Avoided| one.host.uid == host.uid || one.host.node == host.node;
     let mut all = spool.avoided();
-    all.extend(super::commands::drained(file));
+    all.extend(drained(file));
     all.into_iter().find(own).map(|one| one.why)
 }
 

@@ -11,7 +11,7 @@ use deltabench_fleet::engine::{After, Engine, JobState, Seen, Submission};
 use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::ship::short;
-use deltabench_fleet::spool::{Job, Spool};
+use deltabench_fleet::spool::{Avoided, Job, Spool};
 use deltabench_model::problem::Problem;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -202,11 +202,7 @@ pub fn lanes_job(
         .into_iter()
         .map(|one| one.host.node)
         .collect();
-    avoid.extend(
-        super::commands::drained(file)
-            .into_iter()
-            .map(|one| one.host.node),
-    );
+    avoid.extend(drained(file).into_iter().map(|one| one.host.node));
     avoid.sort();
     avoid.dedup();
     Submission {
@@ -233,4 +229,9 @@ pub fn gather_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, after: &str) -
         after: Some(After::End(vec![after.to_owned()])),
         directory: spool.log_directory(),
     }
+}
+
+/// Hosts that are avoided in all executions of a fleet file.
+pub fn drained(file: &FleetFile) -> Vec<Avoided> {
+    Spool::at(&file.shared).avoided()
 }

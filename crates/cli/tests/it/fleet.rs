@@ -385,6 +385,10 @@ fn killed_in_the_middle_it_goes_on_on_the_same_host_and_begins_anew_on_another()
         assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
         fleet.assert_whole();
         assert_eq!(fleet.word(first, 2).as_deref(), Some("sealed"));
+        let said = text(&output.stdout);
+        assert!(said.contains("measured on "), "{said}");
+        // The other host had all units that the first had not finished.
+        assert!(!said.contains("a claim on hosts"), "{said}");
         let own = fleet.measured();
         let resumed: Vec<usize> = own
             .iter()
@@ -499,5 +503,10 @@ fn an_unfit_host_is_avoided_and_its_unit_goes_elsewhere() {
     assert!(!fleet.attempt(3, 2).exists(), "not on the same host");
     let other = fleet.on("b", &["resume"]).output().unwrap();
     assert_eq!(other.status.code(), Some(1), "{}", text(&other.stderr));
+    let said = text(&other.stdout);
+    assert!(
+        said.contains("on these 2 hosts; a claim on hosts of their class needs 3"),
+        "{said}"
+    );
     fleet.assert_whole();
 }
