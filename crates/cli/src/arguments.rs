@@ -69,7 +69,7 @@ pub enum Command {
         after_help = "Example: deltabench run examples/small-server-cached.toml --scale tiny --dry-run"
     )]
     Run(Box<RunArguments>),
-    /// Run an experiment file on many hosts, each for one measurement at a time, and gather what they measured
+    /// Run an experiment file on many hosts, one measurement at a time on each, and gather the results
     #[command(after_help = "Example: deltabench fleet run study.toml --on lab.toml --dry-run")]
     Fleet(Box<FleetArguments>),
     /// Write a commented experiment file to start from

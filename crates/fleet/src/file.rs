@@ -151,7 +151,8 @@ mod tests {
             (By::Repetition, None, true)
         );
         let text = format!(
-            "{SMALL}local = \"/l\"\ncheck = false\n[slurm]\npartition = \"bench\"\nconstraint = \"epyc&nvme\"\n\
+            "{SMALL}local = \"/l\"\ncheck = false\n[slurm]\npartition = \"bench\"\n\
+             constraint = \"epyc&nvme\"\n\
              extra = [\"--account=perf\"]\n[lanes]\nby = \"part\"\nhosts = 4\nmargin = 3\nwait_minutes = 0"
         );
         let file = FleetFile::read("f", &text).unwrap();

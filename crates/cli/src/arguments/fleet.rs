@@ -20,7 +20,8 @@ pub enum FleetCommand {
     Run(Box<FleetRun>),
     /// Show where each unit is until all have ended, then report; may be left and given again
     Watch(NamedExecution),
-    /// Hand in again what was lost, interrupted or cancelled, then watch; a unit that failed only if you name it
+    /// Hand in again what was lost, interrupted or cancelled, then watch; name a unit that failed to try it
+    /// again
     Resume(NamedUnit),
     /// Take what hosts have measured so far into the lab
     Gather(NamedExecution),

@@ -100,7 +100,7 @@ pub fn gather(wanted: &str, config: &Config) -> Result<u8, Failure> {
     })
 }
 
-/// `deltabench fleet after`: when nobody watches, the report is written all the same.
+/// `deltabench fleet after`: writes the report if nobody watches.
 pub fn after(lanes_file: &Path, config: &Config) -> Result<u8, Failure> {
     let spool = Spool::at(lanes_file.parent().unwrap_or(Path::new("")));
     let lanes = spool.lanes().map_err(Failure::Refused)?;

@@ -132,7 +132,7 @@ fn told_unfit(unit: &Unit, attempt: &Attempt, place: &Place<'_>) -> Option<Strin
     is_told.then(|| "as was asked".to_owned())
 }
 
-/// The plan as it runs on this host. A run that was begun here goes on with the plan that it began with.
+/// The plan as it runs on this host. A run that started here before keeps the plan that it has.
 fn begun(unit: &Unit, store: &mut Store, place: &Place<'_>) -> Result<Plan, Failure> {
     if store.reached(&unit.run).map_err(store_problem)?.is_some() {
         return store.plan(&unit.run).map_err(store_problem);

@@ -137,7 +137,7 @@ pub fn conclude(store: &Store, config: &Config, place: (&Spool, &Lanes)) -> Resu
     Ok(code.unwrap_or(NOT_MEASURED))
 }
 
-/// What happened beside the plan: each attempt that did not end in a sealed file.
+/// What was not planned: each attempt that did not end in a sealed file.
 fn events(store: &Store, lanes: &Lanes) -> Result<Vec<String>, Failure> {
     let events = store.unit_events(&lanes.execution).map_err(store_problem)?;
     let beside = events.into_iter().filter(|event| event.state != "sealed");

@@ -169,7 +169,8 @@ fn script(submission: &Submission, directory: &Path, before: &[PathBuf], needs: 
     for element in &submission.elements {
         writeln!(
             script,
-            "if [ ! -e cancelled-{element} ]; then\n  {command} {element} > {log}/{name}-{element}.txt 2>&1 < /dev/null &\n  \
+            "if [ ! -e cancelled-{element} ]; then\n  {command} {element} \
+             > {log}/{name}-{element}.txt 2>&1 < /dev/null &\n  \
              echo $! $(start $!) > lane.new && mv lane.new lane-{element}\n  \
              wait $!; echo $? > ended.new && mv ended.new ended-{element}\nfi",
             name = log_name(directory)
