@@ -60,7 +60,7 @@ impl Engine for Slurm {
                 if !problem.of_machine {
                     let _ = std::fs::remove_file(&path);
                 }
-                Err(problem)
+                Err(with_avoided(problem, &submission.avoid))
             }
         }
     }
@@ -177,6 +177,14 @@ impl Slurm {
         seen.retain(|one| jobs.contains(&one.job.as_str()));
         seen
     }
+}
+
+/// Slurm does not say that only avoided hosts are left.
+fn with_avoided(mut problem: Problem, avoided: &[String]) -> Problem {
+    if let ([_, ..], Some(detail)) = (avoided, &mut problem.detail) {
+        detail.push_str(&format!("\navoided hosts: {}", avoided.join(", ")));
+    }
+    problem
 }
 
 /// Something that has ended, or is about to, cannot be changed; that is no error.

@@ -276,7 +276,12 @@ fn a_drained_node_gets_nothing(cluster: &Cluster, engine: &Slurm) {
     // What Slurm refuses leaves no script behind, and the reason is Slurm's own.
     asked.avoid = vec!["no-such-node".to_owned()];
     let refused = engine.submit(&asked).unwrap_err();
-    assert!(!refused.of_machine && refused.detail.is_some(), "{refused}");
+    assert!(!refused.of_machine, "{refused}");
+    let detail = refused.detail.unwrap();
+    assert!(
+        detail.contains("sbatch: error: ") && detail.contains("no-such-node"),
+        "{detail}"
+    );
     assert!(!directory.join("dlb-test-2.sh").exists());
 }
 
