@@ -7,6 +7,7 @@ pub mod conditions;
 pub mod count;
 pub mod experiment;
 pub mod explain;
+pub mod fleet;
 pub mod global;
 pub mod replay;
 pub mod results;
@@ -22,6 +23,7 @@ use clap::{Args, Parser, Subcommand};
 use count::Count;
 use experiment::{Init, RunArguments};
 use explain::Explain;
+use fleet::FleetArguments;
 use global::Global;
 use replay::ReplayArguments;
 use results::{
@@ -67,6 +69,9 @@ pub enum Command {
         after_help = "Example: deltabench run examples/small-server-cached.toml --scale tiny --dry-run"
     )]
     Run(Box<RunArguments>),
+    /// Run an experiment file on many hosts, one measurement at a time on each, and gather the results
+    #[command(after_help = "Example: deltabench fleet run study.toml --on lab.toml --dry-run")]
+    Fleet(Box<FleetArguments>),
     /// Write a commented experiment file to start from
     #[command(after_help = "Example: deltabench init upgrade.toml")]
     Init(Init),

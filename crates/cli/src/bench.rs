@@ -9,6 +9,7 @@ use crate::pause::pause;
 use crate::progress::{Planned, Progress};
 use crate::store::store_problem;
 use crate::targets::check_still_there;
+use deltabench_fleet::host_lock::{self, HostLock};
 use deltabench_kinds::{count, run_half};
 use deltabench_lab::{Analysed, Judged, confirmation_name, series_of};
 use deltabench_model::fact::MachineName;
@@ -60,6 +61,7 @@ impl Bench {
         name: Option<String>,
         pilot: bool,
     ) -> Result<Measured, Failure> {
+        let _beside = beside_others().map_err(Failure::Refused)?;
         let (seconds, started) = now();
         let run = name.unwrap_or_else(|| run_name(seconds, plan.seed));
         let lock = self.store.lock_run(&run).map_err(Failure::Refused)?;
@@ -189,6 +191,18 @@ impl Bench {
         library: &Library,
         pilot: bool,
     ) -> Result<Measured, Failure> {
+        let mut progress = self.progress(plan);
+        self.go_on_told((run, plan), library, pilot, &mut progress)
+    }
+
+    /// As [`Bench::go_on`]; `observer` hears how it goes on.
+    pub fn go_on_told(
+        &mut self,
+        (run, plan): (&str, &Plan),
+        library: &Library,
+        pilot: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Measured, Failure> {
         if plan.observing.counting.is_some() {
             return Err(Failure::Refused(
                 Problem::new(format!(
@@ -200,6 +214,7 @@ impl Bench {
                 }),
             ));
         }
+        let _beside = beside_others().map_err(Failure::Refused)?;
         let lock = self.store.lock_run(run).map_err(Failure::Refused)?;
         check_still_there(plan).map_err(Failure::Refused)?;
         self.store
@@ -219,8 +234,9 @@ impl Bench {
             let done = run_half(&plan.work).done(visits.len(), records.len());
             format!("resuming {run}: {done}")
         };
+        observer.note(&said);
         let pilot = pilot && fresh;
-        self.measure(run, plan, library, lock, pilot, &said)
+        self.measure_told(run, plan, library, lock, pilot, observer)
     }
 
     /// Measures the small regressions and improvements of a run again, `gap_seconds` after its end or later:
@@ -361,6 +377,27 @@ fn code_alone(slices: &[Slice], findings: &[Finding]) -> u8 {
         UNFIT
     } else {
         0
+    }
+}
+
+/// Takes this machine beside others that measure by hand, which a lane of a fleet never does. `None` in a
+/// lane itself, and where there can be no lock.
+///
+/// Errors: a lane has the machine; who it is.
+fn beside_others() -> Result<Option<HostLock>, Problem> {
+    if host_lock::is_ours() {
+        return Ok(None);
+    }
+    let path = host_lock::path(None);
+    match host_lock::beside_others(&path) {
+        None => Ok(None),
+        Some(Ok(lock)) => Ok(Some(lock)),
+        Some(Err(holder)) => {
+            let who = holder.map_or_else(|| "a lane".to_owned(), |holder| holder.to_string());
+            Err(Problem::new("a fleet measures on this host")
+                .detail(format!("{} is held by {who}", path.display()))
+                .hint("wait for it to end: two measurements on one host disturb each other"))
+        }
     }
 }
 

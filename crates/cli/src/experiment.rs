@@ -21,6 +21,7 @@ use deltabench_experiment::{Experiment, Part, STARTER};
 use deltabench_kinds::run_half;
 use deltabench_model::plan::{ExperimentPart, Plan, Timing, WorkloadSource};
 use deltabench_model::problem::Problem;
+use deltabench_run::fleet::Host;
 use deltabench_run::planning::{self, Request};
 use deltabench_run::session::SessionEnd;
 use deltabench_store::RunState;
@@ -29,10 +30,10 @@ use servers::Found;
 use std::path::Path;
 
 /// An experiment with all its runs planned.
-struct Planned {
-    execution: String,
+pub struct Planned {
+    pub execution: String,
     /// Runs by name, in the order of their parts.
-    runs: Vec<(String, Plan)>,
+    pub runs: Vec<(String, Plan)>,
 }
 
 /// `deltabench init`.
@@ -52,25 +53,37 @@ pub fn init(arguments: &Init) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `deltabench run`.
-pub fn run(arguments: &RunArguments, config: &Config) -> Result<u8, Failure> {
+/// Plans all runs of an experiment file. If servers are only looked at, nothing is fetched or built.
+///
+/// Errors: what the file asks for and cannot be.
+pub fn prepare(
+    arguments: &RunArguments,
+    look: bool,
+    config: &Config,
+) -> Result<(Experiment, Planned, Host), Failure> {
     let (source, experiment, parts_of_all) = read(arguments).map_err(Failure::Refused)?;
     let library = Library::builtin().map_err(Failure::Failed)?;
     let directory = arguments.file.parent().unwrap_or(Path::new(""));
     let requests = requests(&experiment, directory, &library).map_err(Failure::Refused)?;
     Found::check(&experiment, directory).map_err(Failure::Refused)?;
-    let host = if arguments.dry_run {
+    let host = if look {
         host::host(&arguments.servers, config).map_err(Failure::Refused)?
     } else {
         swept_host(&arguments.servers, config)?
     };
-    let found = if arguments.dry_run {
+    let found = if look {
         Found::look(&experiment, directory, config)
     } else {
         Found::find(&experiment, directory, config).map_err(Failure::Refused)?
     };
     let planned =
         plan(source, &experiment, parts_of_all, requests, &found).map_err(Failure::Refused)?;
+    Ok((experiment, planned, host))
+}
+
+/// `deltabench run`.
+pub fn run(arguments: &RunArguments, config: &Config) -> Result<u8, Failure> {
+    let (experiment, planned, host) = prepare(arguments, arguments.dry_run, config)?;
     if arguments.dry_run {
         return outlook::print(&experiment, &planned.runs, &host);
     }

@@ -24,6 +24,7 @@ mod experiment;
 mod explain;
 mod export;
 mod failure;
+mod fleet;
 mod follow_up;
 mod host;
 mod interrupt;
@@ -35,6 +36,7 @@ mod listing;
 mod output;
 mod packaging;
 mod pause;
+mod placed;
 mod progress;
 mod ready;
 mod rebased;
@@ -73,6 +75,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Measure(kind) => kinds::measure(kind, &config),
         Command::Count(count) => count::count(&count, &config),
         Command::Run(run) => experiment::run(&run, &config),
+        Command::Fleet(fleet) => fleet::fleet(&fleet, &config),
         Command::Init(init) => experiment::init(&init),
         Command::Explain(explain) => explain::explain(*explain, &config),
         Command::Bisect(bisect) => bisect::bisect(&bisect, &config),

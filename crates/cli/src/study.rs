@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::console::{self, print_stdout, say, write_file};
 use crate::failure::Failure;
 use crate::output::analyse_this_hour;
+use crate::placed::{self, Placed};
 use crate::rebased::relative_to;
 use crate::replay::only_reported;
 use crate::store::store_problem;
@@ -16,6 +17,7 @@ use deltabench_experiment::Experiment;
 use deltabench_lab::Analysed;
 use deltabench_model::fact::MachineName;
 use deltabench_model::invalidation::Invalidation;
+use deltabench_model::occasion::HostIdentity;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_report::{
@@ -32,6 +34,8 @@ pub struct Loaded {
     comparison: Comparison,
     results: Vec<CellResult>,
     host: String,
+    /// Of a unit of a fleet: its lane, and where it was measured, if it was.
+    placed: Option<(u32, Option<HostIdentity>)>,
     state: String,
     /// Its own page, relative to the lab.
     page: Option<String>,
@@ -172,6 +176,7 @@ impl Loaded {
         let page = format!("{}.html", context.run);
         Ok(Self {
             host: host_of(&context.run, lab, store)?,
+            placed: placed_of(&context.run, &plan, store)?,
             state: context.state,
             // It is relative to the planned base.
             page: (context.planned_base.is_none() && lab.join(&page).is_file()).then_some(page),
@@ -223,6 +228,23 @@ fn load(
     Ok(loaded)
 }
 
+/// The lane of a unit of a fleet, and where it was measured last.
+fn placed_of(
+    run: &str,
+    plan: &Plan,
+    store: &Store,
+) -> Result<Option<(u32, Option<HostIdentity>)>, Failure> {
+    let Some(part) = &plan.experiment else {
+        return Ok(None);
+    };
+    let units = store.units(&part.execution).map_err(store_problem)?;
+    let Some(unit) = units.iter().find(|unit| unit.run == run) else {
+        return Ok(None);
+    };
+    let occasion = store.occasions(run).map_err(store_problem)?.pop();
+    Ok(Some((unit.lane, occasion.map(|occasion| occasion.host))))
+}
+
 /// The machine of another part of the same execution, for one that has not begun.
 fn unbegun(loaded: &[Loaded], place: usize) -> Option<String> {
     let execution = |one: &Loaded| Some(one.plan.experiment.as_ref()?.execution.clone());
@@ -251,6 +273,8 @@ fn host_of(run: &str, lab: &Path, store: &Store) -> Result<String, Failure> {
 }
 
 fn tables(loaded: &[Loaded], by: Option<By>) -> Result<Study, Failure> {
+    // Repetitions on different hosts are repetitions: hosts of one execution are no axis of it.
+    let fleet = "the hosts of a fleet";
     let runs: Vec<StudyRun<'_>> = loaded
         .iter()
         .map(|loaded| StudyRun {
@@ -258,12 +282,17 @@ fn tables(loaded: &[Loaded], by: Option<By>) -> Result<Study, Failure> {
             plan: &loaded.plan,
             comparison: &loaded.comparison,
             results: &loaded.results,
-            host: &loaded.host,
+            host: if loaded.placed.is_some() {
+                fleet
+            } else {
+                &loaded.host
+            },
             withdrawn: &loaded.withdrawn,
         })
         .collect();
     let mut study = study(&runs).map_err(Failure::Refused)?;
     study.notes.extend(left_out(loaded));
+    study.notes.extend(placed::notes(&placed(loaded)));
     let Some(by) = by else { return Ok(study) };
     let axis = Axis::from(by);
     study.tables.retain(|table| table.axis == axis);
@@ -281,6 +310,23 @@ fn tables(loaded: &[Loaded], by: Option<By>) -> Result<Study, Failure> {
         .collect();
     study.spreads.retain(|spread| kept.contains(&spread.table));
     Ok(study)
+}
+
+/// The units of a fleet that were measured.
+fn placed(loaded: &[Loaded]) -> Vec<Placed<'_>> {
+    loaded
+        .iter()
+        .filter_map(|one| {
+            let (lane, identity) = one.placed.as_ref()?;
+            Some(Placed {
+                plan: &one.plan,
+                comparison: &one.comparison,
+                identity: identity.as_ref()?,
+                machine: &one.host,
+                lane: *lane,
+            })
+        })
+        .collect()
 }
 
 /// The servers that were left out, each once, with why.

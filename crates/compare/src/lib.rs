@@ -28,6 +28,7 @@ pub mod gate;
 pub mod histograms;
 mod history;
 pub mod host_speed;
+pub mod hosts;
 mod hours;
 pub mod impact;
 pub mod interference;

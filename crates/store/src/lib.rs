@@ -12,6 +12,7 @@ mod error;
 pub mod export;
 mod ledger;
 mod lock;
+mod merge;
 mod migrations;
 mod observed;
 mod occasions;
@@ -19,13 +20,15 @@ mod read_only;
 mod records;
 mod rows;
 mod runs;
-
 mod store;
+mod units;
 mod visits;
 mod withdrawals;
 
 pub use error::StoreError;
 pub use ledger::{LedgerLine, PlaceboResult, RecordedRatio};
 pub use lock::RunLock;
+pub use merge::{Merged, Sealed};
 pub use runs::{Found, Reached, RunState, RunSummary};
 pub use store::{FILE_NAME, Recorded, Store};
+pub use units::{Execution, UnitEvent, UnitRow};

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 11] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 12] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -47,6 +47,7 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 11] = [
         "occasions",
         include_str!("migrations/0011-occasions.sql"),
     ),
+    (12, "units", include_str!("migrations/0012-units.sql")),
 ];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.

@@ -25,7 +25,7 @@ struct Peer {
     without: &'static str,
 }
 
-const PEERS: [Peer; 4] = [
+const PEERS: [Peer; 6] = [
     Peer {
         program: "sysbench",
         package: "sysbench",
@@ -49,6 +49,18 @@ const PEERS: [Peer; 4] = [
         package: "valgrind",
         tests: "count",
         without: "DELTABENCH_WITHOUT_VALGRIND",
+    },
+    Peer {
+        program: "slurmd",
+        package: "slurm",
+        tests: "lanes on a cluster of Slurm",
+        without: "DELTABENCH_WITHOUT_SLURM",
+    },
+    Peer {
+        program: "shellcheck",
+        package: "shellcheck",
+        tests: "scripts of nodes in shellcheck",
+        without: "DELTABENCH_WITHOUT_SHELLCHECK",
     },
 ];
 

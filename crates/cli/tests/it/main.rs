@@ -14,6 +14,7 @@ mod counting;
 mod crosscheck;
 mod experiment_benchmarks;
 mod experiments;
+mod fleet;
 mod insert;
 mod lab;
 mod labs;

@@ -11,6 +11,7 @@
 mod between;
 mod coverage;
 mod early;
+mod hosts;
 mod hours;
 mod properties;
 mod reference;

@@ -1,0 +1,127 @@
+//! `deltabench fleet`.
+
+use super::conditions::Servers;
+use super::experiment::RunArguments;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// `deltabench fleet`.
+#[derive(Debug, Args)]
+pub struct FleetArguments {
+    /// What to do
+    #[command(subcommand)]
+    pub command: FleetCommand,
+}
+
+/// The commands of a fleet.
+#[derive(Debug, Subcommand)]
+pub enum FleetCommand {
+    /// Plan an experiment as `deltabench run` does, hand its parts to hosts, watch them, and report
+    Run(Box<FleetRun>),
+    /// Show where each unit is until all have ended, then report; may be left and given again
+    Watch(NamedExecution),
+    /// Hand in again what was lost, interrupted or cancelled, then watch; name a unit that failed to try it
+    /// again
+    Resume(NamedUnit),
+    /// Take what hosts have measured so far into the lab
+    Gather(NamedExecution),
+    /// End all lanes of an execution; what is measured stays, and `resume` goes on
+    Cancel(NamedExecution),
+    /// Print the output of the lane of a unit, or of all lanes
+    Logs(NamedUnit),
+    /// List the hosts of a fleet file
+    Hosts(OnFleet),
+    /// Avoid a host from now on, in all executions of a fleet file
+    Drain(Drain),
+    /// Print the script that Slurm runs as root before each job: steady clocks, huge pages
+    NodeProlog,
+    /// Print the script that Slurm runs as root after each job: puts back, removes what was left
+    NodeEpilog,
+    /// Print the script that Slurm runs on idle hosts: disk, clock, servers that were left
+    NodeHealth,
+    /// Measure a lane on this host; the engine starts it
+    #[command(hide = true)]
+    Lane(LaneArguments),
+    /// Gather and report after all lanes; the engine starts it
+    #[command(hide = true)]
+    After(AfterArguments),
+}
+
+/// `deltabench fleet run`.
+#[derive(Debug, Args)]
+pub struct FleetRun {
+    /// The fleet file: engine, shared directory, which hosts
+    #[arg(long, value_name = "FILE")]
+    pub on: PathBuf,
+    /// Hand the lanes in and stop; `deltabench fleet watch` shows how they go on
+    #[arg(long)]
+    pub detach: bool,
+    /// Do this instead of measuring: for tests of the machinery
+    #[arg(long, hide = true, value_name = "WORDS")]
+    pub engine_fixture: Option<String>,
+    /// What to run
+    #[command(flatten)]
+    pub run: RunArguments,
+}
+
+/// An execution.
+#[derive(Debug, Args)]
+pub struct NamedExecution {
+    /// The execution, or the beginning of its name
+    #[arg(value_name = "EXECUTION", default_value = "last")]
+    pub execution: String,
+}
+
+/// An execution, or a unit of it.
+#[derive(Debug, Args)]
+pub struct NamedUnit {
+    /// The execution, or the beginning of its name
+    #[arg(value_name = "EXECUTION", default_value = "last")]
+    pub execution: String,
+    /// Number of a unit
+    #[arg(value_name = "UNIT")]
+    pub unit: Option<u32>,
+}
+
+/// A fleet file.
+#[derive(Debug, Args)]
+pub struct OnFleet {
+    /// The fleet file
+    #[arg(long, value_name = "FILE")]
+    pub on: PathBuf,
+}
+
+/// `deltabench fleet drain`.
+#[derive(Debug, Args)]
+pub struct Drain {
+    /// The host, as the engine calls it
+    #[arg(value_name = "HOST")]
+    pub host: String,
+    /// Why
+    #[arg(value_name = "REASON")]
+    pub reason: String,
+    /// The fleet file
+    #[arg(long, value_name = "FILE")]
+    pub on: PathBuf,
+}
+
+/// `deltabench fleet lane`.
+#[derive(Debug, Args)]
+pub struct LaneArguments {
+    /// The file with all lanes
+    pub lanes: PathBuf,
+    /// Number of the lane
+    pub lane: u32,
+    /// How servers run here
+    #[command(flatten)]
+    pub servers: Servers,
+}
+
+/// `deltabench fleet after`.
+#[derive(Debug, Args)]
+pub struct AfterArguments {
+    /// The file with all lanes
+    pub lanes: PathBuf,
+    /// Number of the job's element
+    pub element: u32,
+}

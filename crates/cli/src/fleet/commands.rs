@@ -1,0 +1,313 @@
+//! The commands that go on with an execution, or look at it.
+
+use super::submit::{Submitter, drained, engine};
+use super::{read_file, watch};
+use crate::arguments::fleet::Drain;
+use crate::clock::now;
+use crate::config::Config;
+use crate::console::{print_stdout, say};
+use crate::failure::Failure;
+use crate::store::{open, store_problem};
+use deltabench_fleet::engine::{JobState, Seen};
+use deltabench_fleet::file::{EngineWord, FleetFile};
+use deltabench_fleet::lanes::Lanes;
+use deltabench_fleet::spool::{Avoided, HostName, Spool};
+use deltabench_fleet::state::{UnitState, status};
+use deltabench_model::problem::{Problem, nearest};
+use deltabench_store::Store;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How often a unit is handed in again because its host was unfit.
+const ELSEWHERE: u32 = 1;
+/// How long lanes may take to end after a cancellation.
+const ENDING: Duration = Duration::from_secs(120);
+
+/// An execution that the lab knows.
+struct Known {
+    store: Store,
+    spool: Spool,
+    lanes: Lanes,
+    file: FleetFile,
+}
+
+/// Finds an execution by its name, a beginning of it, or `last`.
+fn known(wanted: &str, config: &Config) -> Result<Known, Failure> {
+    let store = open(config)?;
+    let all = store.executions().map_err(store_problem)?;
+    let matching: Vec<_> = match wanted {
+        "last" => all.last().into_iter().collect(),
+        _ => all
+            .iter()
+            .filter(|one| one.name.starts_with(wanted))
+            .collect(),
+    };
+    let exact = matching.iter().find(|one| one.name == wanted);
+    let found = match (exact, matching.as_slice()) {
+        (Some(one), _) => *one,
+        (None, [one]) => *one,
+        (None, several) => {
+            let names = |all: &[&deltabench_store::Execution]| -> Vec<String> {
+                all.iter().map(|one| one.name.clone()).collect()
+            };
+            let problem = match several {
+                [] => Problem::new(format!("this lab has no execution `{wanted}` on a fleet"))
+                    .detail(names(&all.iter().collect::<Vec<_>>()).join("\n")),
+                _ => Problem::new(format!("`{wanted}` begins {} names", several.len()))
+                    .detail(names(several).join("\n")),
+            };
+            let near = nearest(wanted, all.iter().map(|one| one.name.as_str()));
+            return Err(Failure::Refused(match near {
+                Some(near) => problem.hint(format!("did you mean {near}?")),
+                None => problem.hint("`deltabench fleet run FILE --on FLEET` starts one"),
+            }));
+        }
+    };
+    let spool = Spool::at(&found.spool);
+    let lanes = spool.lanes().map_err(Failure::Refused)?;
+    let (name, text) = &lanes.fleet;
+    let file = FleetFile::read(name, text).map_err(Failure::Refused)?;
+    Ok(Known {
+        store,
+        spool,
+        lanes,
+        file,
+    })
+}
+
+/// `deltabench fleet watch`.
+pub fn watch(wanted: &str, config: &Config) -> Result<u8, Failure> {
+    let known = known(wanted, config)?;
+    let submitter = Submitter::new(&known.file, &known.spool, &known.lanes);
+    watch::watch(
+        (known.store, config),
+        (&known.spool, &known.lanes),
+        &submitter,
+    )
+}
+
+/// `deltabench fleet gather`.
+pub fn gather(wanted: &str, config: &Config) -> Result<u8, Failure> {
+    let mut known = known(wanted, config)?;
+    let place = (&known.spool, &known.lanes);
+    let whole = watch::gather(&mut known.store, config, place)?;
+    let states = watch::states(place);
+    print_stdout(&watch::table(&states, &known.lanes).join("\n"))?;
+    Ok(if whole {
+        0
+    } else {
+        crate::failure::NOT_MEASURED
+    })
+}
+
+/// `deltabench fleet after`: writes the report if nobody watches.
+pub fn after(lanes_file: &Path, config: &Config) -> Result<u8, Failure> {
+    let spool = Spool::at(lanes_file.parent().unwrap_or(Path::new("")));
+    let lanes = spool.lanes().map_err(Failure::Refused)?;
+    let config = Config {
+        lab: lanes.lab.clone(),
+        ..config.clone()
+    };
+    let mut store = open(&config)?;
+    let place = (&spool, &lanes);
+    watch::gather(&mut store, &config, place)?;
+    watch::conclude(&store, &config, place)
+}
+
+/// `deltabench fleet resume`.
+pub fn resume(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Failure> {
+    let mut known = known(wanted, config)?;
+    if let Some(unit) = unit {
+        if known.lanes.unit(unit).is_none() {
+            return Err(Failure::Refused(
+                Problem::new(format!("{} has no unit {unit}", known.lanes.execution))
+                    .detail(format!("its units are 1 to {}", known.lanes.units.len())),
+            ));
+        }
+        known.spool.try_again(unit).map_err(Failure::Failed)?;
+    }
+    known.spool.revive().map_err(Failure::Failed)?;
+    let place = (&known.spool, &known.lanes);
+    watch::gather(&mut known.store, config, place)?;
+    let submitter = Submitter::new(&known.file, &known.spool, &known.lanes);
+    let lanes = left(place, &submitter)?;
+    match lanes.as_slice() {
+        [] => say("no lane has to be handed in"),
+        lanes => {
+            let names: Vec<String> = lanes.iter().map(ToString::to_string).collect();
+            say(&format!("handing in again: lanes {}", names.join(", ")));
+            submitter.submit(lanes)?;
+        }
+    }
+    watch::watch((known.store, config), place, &submitter)
+}
+
+/// Lanes with a unit that nobody measures and that may still be. A lane of which nothing is heard any more is
+/// ended first.
+fn left((spool, lanes): (&Spool, &Lanes), submitter: &Submitter<'_>) -> Result<Vec<u32>, Failure> {
+    let alive = submitter.alive()?;
+    let mut left = Vec::new();
+    for lane in &lanes.lanes {
+        let states = || lane.units.iter().map(|unit| status(spool, *unit, now().1));
+        let own: Vec<&Seen> = alive
+            .iter()
+            .filter(|one| one.element == lane.lane)
+            .collect();
+        let is_silent = states().any(|unit| unit.state == UnitState::Silent);
+        let runs = own
+            .iter()
+            .any(|one| matches!(one.state, JobState::Running(_)));
+        if is_silent && runs {
+            for seen in &own {
+                submitter.end(seen)?;
+            }
+        } else if !own.is_empty() {
+            for seen in own
+                .iter()
+                .filter(|one| matches!(one.state, JobState::Waiting(_)))
+            {
+                submitter.hasten(seen)?;
+            }
+            continue;
+        }
+        if states().any(|unit| may_go_on(spool, &unit)) {
+            left.push(lane.lane);
+        }
+    }
+    Ok(left)
+}
+
+fn may_go_on(spool: &Spool, unit: &deltabench_fleet::state::UnitStatus) -> bool {
+    match unit.state {
+        UnitState::Sealed | UnitState::Gathered => false,
+        UnitState::Failed => !spool.has_failed(unit.unit),
+        UnitState::Unfit => unit.attempts <= ELSEWHERE,
+        _ => true,
+    }
+}
+
+/// `deltabench fleet cancel`.
+pub fn cancel(wanted: &str, config: &Config) -> Result<u8, Failure> {
+    let mut known = known(wanted, config)?;
+    known.spool.cancel().map_err(Failure::Failed)?;
+    let submitter = Submitter::new(&known.file, &known.spool, &known.lanes);
+    submitter.cancel()?;
+    let began = Instant::now();
+    while began.elapsed() < ENDING && !submitter.alive()?.is_empty() {
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let alive = submitter.alive()?;
+    let place = (&known.spool, &known.lanes);
+    watch::gather(&mut known.store, config, place)?;
+    let name = &known.lanes.execution;
+    if !alive.is_empty() {
+        return Err(Failure::Failed(
+            Problem::new(format!(
+                "{} lanes of {name} have not ended yet",
+                alive.len()
+            ))
+            .hint(format!("`deltabench fleet watch {name}` shows them")),
+        ));
+    }
+    say(&format!(
+        "{name} is cancelled; what is measured is in the lab, and `deltabench fleet resume {name}` goes on"
+    ));
+    Ok(0)
+}
+
+/// `deltabench fleet logs`.
+pub fn logs(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Failure> {
+    let known = known(wanted, config)?;
+    let lane = unit
+        .and_then(|unit| known.lanes.lane_of(unit))
+        .map(|lane| lane.lane);
+    let directory = known.spool.log_directory();
+    let entries = std::fs::read_dir(&directory)
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+    files.sort();
+    // The engine names them: its job, and the element last.
+    let ends = |path: &Path| -> Option<u32> {
+        let stem = path.file_stem()?.to_str()?;
+        stem.rsplit(['-', '_']).next()?.parse().ok()
+    };
+    files.retain(|path| lane.is_none() || ends(path) == lane);
+    for file in files {
+        let text = std::fs::read(&file).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        print_stdout(&format!("{}\n{}", file.display(), text.trim_end()))?;
+    }
+    Ok(0)
+}
+
+/// `deltabench fleet hosts`.
+pub fn hosts(on: &Path) -> Result<u8, Failure> {
+    let (file, _) = read_file(on)?;
+    let nodes = engine(&file).nodes().map_err(Failure::Failed)?;
+    let drained = drained(&file);
+    let mut lines = Vec::new();
+    for node in nodes {
+        let ours = drained.iter().find(|one| one.host.node == node.name);
+        let state = ours.map_or(node.state, |_| "drained by us".to_owned());
+        let reason = ours.map_or(node.reason, |one| one.why.clone());
+        let features = node.features.join(",");
+        lines.push(format!(
+            "{:<16} {:<14} {:>4} cores {:>8} MiB  {features}  {reason}",
+            node.name, state, node.cores, node.memory_mib
+        ));
+    }
+    print_stdout(
+        &lines
+            .iter()
+            .map(|line| line.trim_end())
+            .collect::<Vec<_>>()
+            .join("\n"),
+    )?;
+    Ok(0)
+}
+
+/// `deltabench fleet drain`.
+pub fn drain(arguments: &Drain) -> Result<u8, Failure> {
+    let (file, _) = read_file(&arguments.on)?;
+    let nodes = engine(&file).nodes().map_err(Failure::Failed)?;
+    if !nodes.iter().any(|node| node.name == arguments.host) {
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let problem = Problem::new(format!("there is no host {}", arguments.host))
+            .detail(format!("hosts: {}", names.join(", ")));
+        let near = nearest(&arguments.host, names.iter().copied());
+        return Err(Failure::Refused(match near {
+            Some(near) => problem.hint(format!("did you mean {near}?")),
+            None => problem,
+        }));
+    }
+    let avoided = Avoided {
+        host: HostName {
+            uid: arguments.host.clone(),
+            node: arguments.host.clone(),
+        },
+        why: arguments.reason.clone(),
+    };
+    let place = Spool::at(&file.shared);
+    std::fs::create_dir_all(file.shared.join("avoid")).map_err(|error| {
+        Failure::Failed(
+            Problem::new(format!("cannot write {}", file.shared.display()))
+                .detail(error.to_string()),
+        )
+    })?;
+    place.avoid(&avoided).map_err(Failure::Failed)?;
+    say(&format!(
+        "{} is avoided from now on; lanes that run there go on",
+        arguments.host
+    ));
+    if file.engine == EngineWord::Slurm
+        && let Err(problem) = engine(&file).drain(&arguments.host, &arguments.reason)
+    {
+        say(&format!(
+            "Slurm itself goes on giving it to others: {}",
+            problem.error
+        ));
+    }
+    Ok(0)
+}

@@ -1,0 +1,88 @@
+//! What an execution would hand to the engine, before it does.
+
+use super::submit::{engine, gather_job, lanes_job, options};
+use crate::amounts::gigabytes;
+use crate::arguments::conditions::Servers;
+use crate::config::Config;
+use crate::console::print_stdout;
+use crate::failure::Failure;
+use deltabench_fleet::engine::Submission;
+use deltabench_fleet::file::FleetFile;
+use deltabench_fleet::lanes::{Lane, Lanes, Unit};
+use deltabench_fleet::ship;
+use deltabench_fleet::spool::Spool;
+use std::path::Path;
+
+/// Prints lanes, units, estimates, what is shipped, and the engine's lines.
+pub fn print(
+    file: &FleetFile,
+    lanes: &Lanes,
+    (servers, config): (&Servers, &Config),
+) -> Result<u8, Failure> {
+    let mut lines = vec![format!(
+        "{}: {} units in {} lanes",
+        lanes.execution,
+        lanes.units.len(),
+        lanes.lanes.len()
+    )];
+    for lane in &lanes.lanes {
+        lines.extend(of_lane(lane, lanes));
+    }
+    lines.push(String::new());
+    let own = std::fs::metadata("/proc/self/exe").map_or(0, |data| data.len());
+    lines.push(format!("ships deltabench, {}", gigabytes(own)));
+    for (_, tree, bytes) in ship::trees(lanes.units.iter().map(|unit| &unit.plan)) {
+        lines.push(format!("ships {}, {}", tree.display(), gigabytes(bytes)));
+    }
+    lines.push(String::new());
+    let spool = Spool::of(&file.shared, &lanes.execution);
+    let all: Vec<u32> = lanes.lanes.iter().map(|lane| lane.lane).collect();
+    let options = options(file, servers, config);
+    let job = lanes_job(file, &spool, lanes, (&all, &options));
+    let after = gather_job(file, &spool, lanes, "JOB");
+    let engine = engine(file);
+    for job in [&job, &after] {
+        let own = engine.preview(job);
+        lines.extend(if own.is_empty() { submitted(job) } else { own });
+    }
+    print_stdout(&lines.join("\n"))?;
+    Ok(0)
+}
+
+fn of_lane(lane: &Lane, lanes: &Lanes) -> Vec<String> {
+    let mut lines = vec![format!("lane {}: at most {} min", lane.lane, lane.minutes)];
+    for unit in lane.units.iter().filter_map(|unit| lanes.unit(*unit)) {
+        lines.push(format!(
+            "  unit {:<3} {:>5.1} min  {}",
+            unit.unit,
+            unit.seconds / 60.0,
+            coordinates(unit)
+        ));
+    }
+    lines
+}
+
+fn coordinates(unit: &Unit) -> String {
+    let Some(part) = &unit.plan.experiment else {
+        return unit.run.clone();
+    };
+    let mut words: Vec<String> = vec![format!("part {} of {}", part.part, part.of)];
+    let axes = part.coordinates.iter();
+    words.extend(axes.map(|(axis, value)| format!("{axis} {value}")));
+    words.push(format!("repetition {}", part.repetition));
+    words.join(", ")
+}
+
+fn submitted(job: &Submission) -> Vec<String> {
+    let words: Vec<String> = { job.command.iter() }
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let elements: Vec<String> = job.elements.iter().map(ToString::to_string).collect();
+    vec![format!(
+        "{}, elements {}: {} ELEMENT > {}",
+        job.name,
+        elements.join(","),
+        words.join(" "),
+        Path::new(&job.directory).display()
+    )]
+}

@@ -1,0 +1,177 @@
+//! Watching an execution: what hosts have measured comes in, and at the end the report.
+
+use super::submit::Submitter;
+use crate::clock::now;
+use crate::config::Config;
+use crate::console::say;
+use crate::failure::{Failure, NOT_MEASURED};
+use crate::interrupt;
+use crate::store::store_problem;
+use crate::study;
+use deltabench_fleet::file::EngineWord;
+use deltabench_fleet::gather;
+use deltabench_fleet::lanes::Lanes;
+use deltabench_fleet::spool::Spool;
+use deltabench_fleet::state::{UnitState, UnitStatus, status};
+use deltabench_store::Store;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How often to look at this machine's own lanes, and at those of a scheduler.
+const LOCAL: Duration = Duration::from_millis(500);
+const SCHEDULED: Duration = Duration::from_secs(15);
+
+/// Where all units of an execution are.
+pub fn states((spool, lanes): (&Spool, &Lanes)) -> Vec<UnitStatus> {
+    let now = now().1;
+    let units = lanes.units.iter();
+    units.map(|unit| status(spool, unit.unit, now)).collect()
+}
+
+/// Takes in what is sealed, and says what could not be; whether all could.
+///
+/// Errors: the lab cannot be written.
+pub fn gather(
+    store: &mut Store,
+    config: &Config,
+    place: (&Spool, &Lanes),
+) -> Result<bool, Failure> {
+    let gathered = gather::gather(store, &config.lab, place, now().1).map_err(Failure::Failed)?;
+    for unit in &gathered.units {
+        say(&format!("unit {unit} is in the lab"));
+    }
+    for run in &gathered.beside {
+        say(&format!(
+            "another attempt was complete too: it is the run {run}"
+        ));
+    }
+    for problem in &gathered.refused {
+        say(&problem.to_string());
+    }
+    Ok(gathered.refused.is_empty())
+}
+
+/// Watches until no lane waits or runs, then reports.
+pub fn watch(
+    (mut store, config): (Store, &Config),
+    place: (&Spool, &Lanes),
+    submitter: &Submitter<'_>,
+) -> Result<u8, Failure> {
+    let interrupted = interrupt::flag()?;
+    let mut before: Vec<(UnitState, u32)> = Vec::new();
+    let mut refused = false;
+    let name = &place.1.execution;
+    loop {
+        // Asked first: what ends after this is looked at once more.
+        let alive = submitter.alive()?;
+        let has_sealed = states(place)
+            .iter()
+            .any(|unit| unit.state == UnitState::Sealed);
+        if has_sealed && !refused {
+            refused = !gather(&mut store, config, place)?;
+        }
+        let states = states(place);
+        let seen: Vec<(UnitState, u32)> = states
+            .iter()
+            .map(|unit| (unit.state, unit.attempts))
+            .collect();
+        if seen != before {
+            let lines = table(&states, place.1);
+            lines.iter().for_each(|line| say(line));
+            before = seen;
+        }
+        if alive.is_empty() {
+            break;
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            say(&format!(
+                "{name} goes on; `deltabench fleet watch {name}` shows how, `deltabench fleet cancel \
+                 {name}` ends it"
+            ));
+            return Ok(interrupt::STATUS);
+        }
+        std::thread::sleep(match submitter.engine_word() {
+            EngineWord::Local => LOCAL,
+            EngineWord::Slurm => SCHEDULED,
+        });
+    }
+    if !refused {
+        gather(&mut store, config, place)?;
+    }
+    conclude(&store, config, place)
+}
+
+/// Reports on an execution of which nothing runs any more.
+pub fn conclude(store: &Store, config: &Config, place: (&Spool, &Lanes)) -> Result<u8, Failure> {
+    let (_, lanes) = place;
+    let states = states(place);
+    let missing: Vec<&UnitStatus> = { states.iter() }
+        .filter(|unit| unit.state != UnitState::Gathered)
+        .collect();
+    let mut code = None;
+    if missing.len() < states.len() {
+        let runs: Vec<String> = lanes.units.iter().map(|unit| unit.run.clone()).collect();
+        let known = Vec::new();
+        code = Some(study::publish(&lanes.execution, &runs, known, config)?);
+    }
+    for line in events(store, lanes)? {
+        say(&line);
+    }
+    for unit in &missing {
+        let why = match unit.text.as_str() {
+            "" => String::new(),
+            text => format!(": {text}"),
+        };
+        say(&format!("unit {} is {}{why}", unit.unit, unit.state.word()));
+    }
+    if !missing.is_empty() {
+        let name = &lanes.execution;
+        say(&format!(
+            "exit code 5: {} of {} units are not measured; `deltabench fleet resume {name}` goes on, \
+             `deltabench fleet logs {name}` says more",
+            missing.len(),
+            states.len()
+        ));
+        return Ok(NOT_MEASURED);
+    }
+    Ok(code.unwrap_or(NOT_MEASURED))
+}
+
+/// What was not planned: each attempt that did not end in a sealed file.
+fn events(store: &Store, lanes: &Lanes) -> Result<Vec<String>, Failure> {
+    let events = store.unit_events(&lanes.execution).map_err(store_problem)?;
+    let beside = events.into_iter().filter(|event| event.state != "sealed");
+    Ok(beside
+        .map(|event| {
+            let why = match event.text.as_str() {
+                "" => String::new(),
+                text => format!(": {text}"),
+            };
+            format!(
+                "unit {}, attempt {} on {}: {}{why}",
+                event.unit, event.attempt, event.host, event.state
+            )
+        })
+        .collect())
+}
+
+/// A line for each unit.
+pub fn table(states: &[UnitStatus], lanes: &Lanes) -> Vec<String> {
+    let line = |unit: &UnitStatus| {
+        let lane = lanes.lane_of(unit.unit).map_or(0, |lane| lane.lane);
+        let host = unit.host.as_ref().map_or("", |host| host.node.as_str());
+        let done = match (&unit.beat, unit.state) {
+            (Some(beat), UnitState::Running | UnitState::Silent | UnitState::Interrupted) => {
+                format!("block {} of {}, {}", beat.blocks, beat.of, beat.text)
+            }
+            _ => unit.text.clone(),
+        };
+        let line = format!(
+            "  unit {:<3} lane {lane:<3} {:<12} {host:<16} {done}",
+            unit.unit,
+            unit.state.word()
+        );
+        line.trim_end().to_owned()
+    };
+    states.iter().map(line).collect()
+}

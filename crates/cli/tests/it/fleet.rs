@@ -1,0 +1,510 @@
+//! Experiments on many hosts, with units that stand for measurements. Hosts are names: `DELTABENCH_NODE`.
+
+use crate::lab::{Lab, text};
+use deltabench_store::{FILE_NAME, RunState, Store};
+use rusqlite::Connection;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Two sizes, twice: four units in two lanes. Nothing is fetched for it.
+const STUDY: &str = r#"
+format = "deltabench.experiment"
+version = 1
+name = "study"
+
+[[servers]]
+target = "postgres:17"
+
+[[servers]]
+target = "postgres:18"
+
+[workloads]
+only = ["point-query"]
+clients = [1]
+
+[data]
+rows = [2000, 3000]
+
+[measurement]
+blocks = 3
+fixed = true
+repetitions = 2
+seed = 7
+"#;
+
+struct Fleet {
+    lab: Lab,
+}
+
+impl Fleet {
+    fn new() -> Self {
+        let lab = Lab::new();
+        let place = lab.path();
+        fs::write(place.join("study.toml"), STUDY).unwrap();
+        let file = format!(
+            "format = \"deltabench.fleet\"\nversion = 1\nengine = \"local\"\nshared = \"{0}/shared\"\n\
+             local = \"{0}/local\"\n[lanes]\nwait_minutes = 0\n",
+            place.display()
+        );
+        fs::write(place.join("lab.toml"), file).unwrap();
+        Self { lab }
+    }
+
+    fn on(&self, node: &str, words: &[&str]) -> Command {
+        let mut command = self.lab.command(&[&["--offline", "fleet"], words].concat());
+        command.env("DELTABENCH_NODE", node);
+        command
+    }
+
+    fn run(&self, node: &str, fixture: &str, more: &[&str]) -> Output {
+        let words = [
+            "run",
+            "study.toml",
+            "--on",
+            "lab.toml",
+            "--engine-fixture",
+            fixture,
+        ];
+        self.on(node, &[&words, more].concat()).output().unwrap()
+    }
+
+    fn start(&self, node: &str, words: &[&str]) -> Child {
+        let mut command = self.on(node, words);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    }
+
+    fn store(&self) -> Store {
+        Store::open_existing(&self.lab.path().join("lab")).unwrap()
+    }
+
+    fn spool(&self) -> PathBuf {
+        self.store().executions().unwrap().pop().unwrap().spool
+    }
+
+    fn attempt(&self, unit: u32, attempt: u32) -> PathBuf {
+        self.spool()
+            .join(format!("unit-{unit:03}/attempt-{attempt}"))
+    }
+
+    fn word(&self, unit: u32, attempt: u32) -> Option<String> {
+        let end = json(&self.attempt(unit, attempt).join("end.json"))?;
+        Some(end["word"].as_str().unwrap().to_owned())
+    }
+
+    /// The process of an attempt, once it has done a block.
+    fn in_the_middle(&self, unit: u32) -> u32 {
+        wait_for("a block", || {
+            let beat = json(&self.attempt(unit, 1).join("beat.json"))?;
+            (beat["text"] == "measuring").then_some(())
+        });
+        let owner = json(&self.attempt(unit, 1).join("owner.json")).unwrap();
+        owner["pid"].as_u64().unwrap().try_into().unwrap()
+    }
+
+    /// The unit that the first lane begins with, and the other one.
+    fn first_lane(&self) -> (u32, u32) {
+        let lanes = json(&self.spool().join("lanes.json")).unwrap();
+        let unit = |at: usize| lanes["lanes"][0]["units"][at].as_u64().unwrap();
+        (unit(0).try_into().unwrap(), unit(1).try_into().unwrap())
+    }
+
+    /// Runs, with visits, slices and occasions of each.
+    fn measured(&self) -> Vec<(String, RunState, usize, usize, usize)> {
+        let store = self.store();
+        let each = store.runs().unwrap().into_iter().map(|run| {
+            let name = run.run.as_str();
+            let visits = store.completed_visits(name).unwrap().len();
+            let slices = store.slices(name).unwrap().len();
+            let occasions = store.occasions(name).unwrap().len();
+            (run.run.clone(), run.state, visits, slices, occasions)
+        });
+        each.collect()
+    }
+
+    fn assert_whole(&self) {
+        let measured = self.measured();
+        assert_eq!(measured.len(), 4);
+        for (run, state, visits, slices, _) in measured {
+            // Three servers, four rounds.
+            assert_eq!((state, slices), (RunState::Finished, visits * 12), "{run}");
+        }
+    }
+}
+
+fn json(file: &Path) -> Option<Value> {
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+fn wait_for(what: &str, mut is_so: impl FnMut() -> Option<()>) {
+    let began = Instant::now();
+    while is_so().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn signal(pid: u32, word: &str) {
+    let status = Command::new("kill").arg(word).arg(pid.to_string()).status();
+    assert!(status.unwrap().success());
+}
+
+fn is_gone(pid: u32) -> Option<()> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    (stat.is_empty() || stat.contains(") Z")).then_some(())
+}
+
+/// What a lab has measured, whatever numbers its rows have.
+fn content(lab: &Path) -> Vec<String> {
+    let raw = Connection::open(lab.join(FILE_NAME)).unwrap();
+    let mut lines = Vec::new();
+    for table in [
+        "slice",
+        "visit",
+        "fact",
+        "run_state",
+        "occasion",
+        "cell_series",
+    ] {
+        let sql = format!("select r.name, t.* from {table} t join run r on r.id = t.run");
+        let mut statement = raw.prepare(&sql).unwrap();
+        let names: Vec<String> = statement
+            .column_names()
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect();
+        let mut rows = statement.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let own = |name: &&String| !["id", "run", "host", "series"].contains(&name.as_str());
+            let values = names.iter().filter(own).map(|name| {
+                let value: rusqlite::types::Value = row.get(name.as_str()).unwrap();
+                format!("{value:?}")
+            });
+            lines.push(format!("{table} {}", values.collect::<Vec<_>>().join(" ")));
+        }
+    }
+    lines.sort();
+    lines
+}
+
+#[test]
+fn an_execution_is_measured_gathered_and_reported_as_on_one_machine() {
+    let fleet = Fleet::new();
+    let output = fleet.run("a", "ms=5", &[]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        text(&output.stdout).contains("2 slower"),
+        "{}",
+        text(&output.stdout)
+    );
+    fleet.assert_whole();
+    // The same slices in a lab of one machine have the same tables, to the digit.
+    let (from, lab) = (fleet.store(), fleet.lab.path().join("one"));
+    let mut one = Store::open(&lab).unwrap();
+    let runs = from.runs().unwrap();
+    for (at, run) in (0..).zip(&runs) {
+        let plan = from.plan(&run.run).unwrap();
+        one.create_run(&run.run, &plan, RunState::Running, at)
+            .unwrap();
+        let slices = from.slices(&run.run).unwrap();
+        for visit in slices.chunk_by(|one, two| (one.block, one.cell) == (two.block, two.cell)) {
+            one.begin_visit(&run.run, visit[0].cell, visit[0].block)
+                .unwrap();
+            for slice in visit {
+                one.append(&run.run, slice).unwrap();
+            }
+            one.commit_visit(&run.run, visit[0].cell, visit[0].block)
+                .unwrap();
+        }
+        one.finish_run(&run.run, RunState::Finished, at).unwrap();
+    }
+    drop(one);
+    let report = |lab: &Path| -> Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_deltabench"));
+        let name = runs[0].execution.clone().unwrap();
+        command
+            .args(["report", &name, "--format", "json", "--lab"])
+            .arg(lab);
+        serde_json::from_slice(&command.output().unwrap().stdout).unwrap()
+    };
+    let tables = report(&lab)["tables"].clone();
+    assert!(tables.as_array().is_some_and(|tables| !tables.is_empty()));
+    assert_eq!(report(&fleet.lab.path().join("lab"))["tables"], tables);
+    // And `deltabench run` would plan the same.
+    let words = ["--offline", "run", "study.toml", "--dry-run"];
+    let dry = fleet.lab.run(&words);
+    assert!(
+        text(&dry.stdout).contains("4 of 4, rows 3000, repetition 2"),
+        "{}",
+        text(&dry.stdout)
+    );
+}
+
+#[test]
+fn gathering_may_be_killed_and_repeated_and_bad_files_are_refused_by_name() {
+    let fleet = Fleet::new();
+    fleet.run("a", "ms=1", &[]);
+    let (lab, spool) = (fleet.lab.path().join("lab"), fleet.spool());
+    let whole = content(&lab);
+    let from = fleet.store();
+    let (execution, units) = {
+        let execution = from.executions().unwrap().pop().unwrap();
+        let units = from.units(&execution.name).unwrap();
+        (execution, units)
+    };
+    // Back to the moment when all was sealed and nothing gathered.
+    let again = fleet.lab.path().join("again");
+    let mut store = Store::open(&again).unwrap();
+    for unit in &units {
+        let plan = from.plan(&unit.run).unwrap();
+        let planned = from.reached(&unit.run).unwrap().unwrap().started_unix_ms;
+        store
+            .create_run(&unit.run, &plan, RunState::Planned, planned)
+            .unwrap();
+    }
+    store.add_execution(&execution, &units).unwrap();
+    drop(store);
+    let put_back = || {
+        for unit in 1..=4 {
+            let attempt = fleet.attempt(unit, 1);
+            for entry in fs::read_dir(&attempt).unwrap().flatten() {
+                let name = entry.file_name().into_string().unwrap();
+                let Some(hash) = name.strip_prefix("gathered-") else {
+                    continue;
+                };
+                let sealed = attempt.join(format!("sealed-{hash}.sqlite.gz"));
+                fs::copy(lab.join(format!("archive/{hash}.sqlite.gz")), sealed).unwrap();
+                fs::remove_file(entry.path()).unwrap();
+            }
+        }
+    };
+    put_back();
+    let gather = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_deltabench"));
+        command.args(["fleet", "gather", "--lab"]).arg(&again);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+    };
+    for try_number in 0..20_u64 {
+        let mut child = gather().spawn().unwrap();
+        // 0 to 76 ms, in no order.
+        std::thread::sleep(Duration::from_millis(try_number * 28 % 80));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    for _ in 0..3 {
+        assert!(gather().status().unwrap().success());
+        assert_eq!(content(&again), whole);
+        put_back();
+    }
+    // A damaged file, one of somebody else's, one of a later version: each by its name, and the rest goes on.
+    let bad = fleet
+        .attempt(1, 1)
+        .join(format!("sealed-{}.sqlite.gz", "0".repeat(64)));
+    fs::write(&bad, "no archive").unwrap();
+    let newer = fleet.lab.path().join("newer");
+    drop(Store::open(&newer).unwrap());
+    let raw = Connection::open(newer.join(FILE_NAME)).unwrap();
+    raw.execute("insert into migration values (999, 'future', 'x', '9')", [])
+        .unwrap();
+    raw.execute_batch("pragma wal_checkpoint(truncate)")
+        .unwrap();
+    drop(raw);
+    let newer = sealed(
+        &fs::read(newer.join(FILE_NAME)).unwrap(),
+        &fleet.attempt(2, 1),
+    );
+    let foreign = sealed(b"a text file ".repeat(200).as_slice(), &fleet.attempt(3, 1));
+    let output = gather().output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    for (file, why) in [
+        (&bad, "damaged"),
+        (&newer, "newer deltabench"),
+        (&foreign, "not a deltabench"),
+    ] {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(said.contains(name) && said.contains(why), "{name}: {said}");
+        assert!(file.exists());
+    }
+    assert_eq!(content(&again), whole);
+    assert!(
+        spool
+            .join("unit-004/attempt-1")
+            .join(format!("gathered-{}", hash_of(&fleet, 4)))
+            .exists()
+    );
+}
+
+fn hash_of(fleet: &Fleet, unit: u32) -> String {
+    let names = fs::read_dir(fleet.attempt(unit, 1)).unwrap().flatten();
+    let mut names = names.map(|entry| entry.file_name().into_string().unwrap());
+    let found = names.find_map(|name| name.strip_prefix("gathered-").map(str::to_owned));
+    found.unwrap()
+}
+
+/// Packs bytes as a sealed file whose name is right.
+fn sealed(bytes: &[u8], attempt: &Path) -> PathBuf {
+    let plain = attempt.join("plain");
+    fs::write(&plain, bytes).unwrap();
+    let packed = Command::new("gzip")
+        .args(["-n", "-c"])
+        .arg(&plain)
+        .output()
+        .unwrap()
+        .stdout;
+    fs::write(&plain, &packed).unwrap();
+    let hash = deltabench_acquire::sha256_of(&plain).unwrap();
+    let sealed = attempt.join(format!("sealed-{hash}.sqlite.gz"));
+    fs::rename(&plain, &sealed).unwrap();
+    sealed
+}
+
+#[test]
+fn killed_in_the_middle_it_goes_on_on_the_same_host_and_begins_anew_on_another() {
+    for (second, occasions) in [("a", 2), ("b", 1)] {
+        let fleet = Fleet::new();
+        let begun = fleet.run("a", "ms=150,blocks=4", &["--detach"]);
+        assert!(begun.status.success(), "{}", text(&begun.stderr));
+        let (first, _) = fleet.first_lane();
+        let lane = fleet.in_the_middle(first);
+        let script = fs::read_to_string(fleet.lab.path().join("shared/jobs/job-1/script-process"));
+        let script: u32 = script.unwrap().split(' ').next().unwrap().parse().unwrap();
+        signal(script, "-KILL");
+        signal(lane, "-KILL");
+        wait_for("the lane is gone", || is_gone(lane));
+        let output = fleet.on(second, &["resume"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        fleet.assert_whole();
+        assert_eq!(fleet.word(first, 2).as_deref(), Some("sealed"));
+        let said = text(&output.stdout);
+        assert!(said.contains("measured on "), "{said}");
+        // The other host had all units that the first had not finished.
+        assert!(!said.contains("a claim on hosts"), "{said}");
+        let own = fleet.measured();
+        let resumed: Vec<usize> = own
+            .iter()
+            .map(|run| run.4)
+            .filter(|many| *many > 1)
+            .collect();
+        let expected: &[usize] = if occasions == 2 { &[2] } else { &[] };
+        assert_eq!(resumed, expected, "on {second}");
+    }
+}
+
+#[test]
+fn an_attempt_that_lost_its_place_stops_and_nothing_is_measured_twice() {
+    let fleet = Fleet::new();
+    fleet.run("a", "ms=200,blocks=6", &["--detach"]);
+    let (first, _) = fleet.first_lane();
+    fleet.in_the_middle(first);
+    // What a scheduler does that believes the host lost.
+    let lanes = fleet.spool().join("lanes.json");
+    let lanes = lanes.to_str().unwrap();
+    let elsewhere = fleet.on("b", &["lane", lanes, "0"]).output().unwrap();
+    assert_eq!(
+        elsewhere.status.code(),
+        Some(0),
+        "{}",
+        text(&elsewhere.stderr)
+    );
+    assert_eq!(fleet.word(first, 1).as_deref(), Some("superseded"));
+    assert_eq!(fleet.word(first, 2).as_deref(), Some("sealed"));
+    let output = fleet.on("a", &["watch"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("superseded"));
+    fleet.assert_whole();
+}
+
+#[test]
+fn one_lane_at_a_time_on_a_host_and_a_cancelled_execution_leaves_nothing_running() {
+    let fleet = Fleet::new();
+    fleet.run("a", "ms=200,blocks=50", &["--detach"]);
+    let (first, _) = fleet.first_lane();
+    let lane = fleet.in_the_middle(first);
+    let lanes = fleet.spool().join("lanes.json");
+    let refused = fleet
+        .on("a", &["lane", lanes.to_str().unwrap(), "1"])
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(75));
+    let held = format!("process {lane}");
+    assert!(
+        text(&refused.stderr).contains(&held),
+        "{}",
+        text(&refused.stderr)
+    );
+    let mut watching = fleet.start("a", &["watch"]);
+    let output = fleet.on("a", &["cancel"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    wait_for("the lane is gone", || is_gone(lane));
+    assert_eq!(fleet.word(first, 1).as_deref(), Some("cancelled"));
+    assert_eq!(
+        watching.wait().unwrap().code(),
+        Some(5),
+        "nothing is measured"
+    );
+    assert!(
+        fleet
+            .measured()
+            .iter()
+            .all(|run| run.1 == RunState::Planned)
+    );
+}
+
+#[test]
+fn a_time_limit_ends_with_75_and_a_unit_that_fails_is_not_tried_again() {
+    let fleet = Fleet::new();
+    fleet.run("a", "ms=150,blocks=4,fail=4", &["--detach"]);
+    let (first, _) = fleet.first_lane();
+    signal(fleet.in_the_middle(first), "-USR1");
+    wait_for("its end", || fleet.word(first, 1).map(drop));
+    assert_eq!(fleet.word(first, 1).as_deref(), Some("interrupted"));
+    let code = fleet.lab.path().join("shared/jobs/job-1/ended-0");
+    wait_for("its code", || {
+        fs::read_to_string(&code)
+            .ok()
+            .filter(|code| code == "75\n")
+            .map(drop)
+    });
+    let output = fleet.on("a", &["resume"]).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(
+        said.contains("unit 4 is failed: this unit fails, as was asked"),
+        "{said}"
+    );
+    assert!(!fleet.attempt(4, 2).exists());
+    let again = fleet.on("a", &["resume", "last", "4"]).output().unwrap();
+    assert_eq!(again.status.code(), Some(5));
+    assert_eq!(
+        fleet.word(4, 2).as_deref(),
+        Some("failed"),
+        "only if it is named"
+    );
+}
+
+#[test]
+fn an_unfit_host_is_avoided_and_its_unit_goes_elsewhere() {
+    let fleet = Fleet::new();
+    let output = fleet.run("a", "ms=1,unfit=3", &[]);
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("unit 3 is unfit"));
+    let same = fleet.on("a", &["resume"]).output().unwrap();
+    assert_eq!(same.status.code(), Some(5));
+    assert!(!fleet.attempt(3, 2).exists(), "not on the same host");
+    let other = fleet.on("b", &["resume"]).output().unwrap();
+    assert_eq!(other.status.code(), Some(1), "{}", text(&other.stderr));
+    let said = text(&other.stdout);
+    let said: Vec<&str> = said.split_whitespace().collect();
+    let said = said.join(" ");
+    assert!(
+        said.contains("on these 2 hosts; a claim on hosts of their class needs 3"),
+        "{said}"
+    );
+    fleet.assert_whole();
+}

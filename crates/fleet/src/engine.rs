@@ -1,0 +1,113 @@
+//! What carries lanes to hosts: four verbs, whatever the scheduler is.
+
+pub mod local;
+pub mod slurm;
+
+use deltabench_model::problem::Problem;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// An array of equal jobs, an element each lane.
+#[derive(Debug, Clone)]
+pub struct Submission {
+    /// Its name in the engine's lists.
+    pub name: String,
+    /// The program and its arguments; the element's number follows as the last argument.
+    pub command: Vec<OsString>,
+    /// Numbers of the elements.
+    pub elements: Vec<u32>,
+    /// How many may run at once; absent: as many as there are hosts.
+    pub at_once: Option<u32>,
+    /// Time limit of an element, in minutes.
+    pub minutes: u32,
+    /// Nodes that it must not run on: those that were found unfit, or that we drained.
+    pub avoid: Vec<String>,
+    /// Jobs that must have ended before this one starts.
+    pub after: Option<After>,
+    /// Where the output of each element and the script go: a directory that all hosts see.
+    pub directory: PathBuf,
+}
+
+/// What a job waits for.
+#[derive(Debug, Clone)]
+pub enum After {
+    /// All of these ended well.
+    Success(Vec<String>),
+    /// All of these ended, however that was.
+    End(Vec<String>),
+}
+
+/// What an engine knows of an element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// The job, as [`Engine::submit`] named it.
+    pub job: String,
+    /// The element's number.
+    pub element: u32,
+    /// Where it is.
+    pub state: JobState,
+}
+
+/// Where an element is. One that the engine has forgotten is not listed at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JobState {
+    /// It waits, with the engine's reason.
+    Waiting(String),
+    /// It runs on this node.
+    Running(String),
+    /// It ended; the engine's word for how, and its exit code if that is known.
+    Ended { how: String, code: Option<i32> },
+}
+
+/// A host as the engine knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// The engine's name of it.
+    pub name: String,
+    /// The engine's word for its state: idle, allocated, drained, …
+    pub state: String,
+    /// Why it is drained or down; empty otherwise.
+    pub reason: String,
+    /// What it is, as users ask for it in a constraint.
+    pub features: Vec<String>,
+    /// Its cores.
+    pub cores: u32,
+    /// Its memory in MiB.
+    pub memory_mib: u64,
+}
+
+/// What carries lanes to hosts.
+///
+/// Errors of all verbs: the engine cannot be asked, or refuses, with its own words.
+pub trait Engine {
+    /// Hands in an array; returns the engine's name of it.
+    fn submit(&self, submission: &Submission) -> Result<String, Problem>;
+
+    /// What it knows of the elements of these jobs.
+    fn look(&self, jobs: &[String]) -> Result<Vec<Seen>, Problem>;
+
+    /// Ends an element, or the whole job. One that has ended is no error.
+    fn cancel(&self, job: &str, element: Option<u32>) -> Result<(), Problem>;
+
+    /// The hosts.
+    fn nodes(&self) -> Result<Vec<Node>, Problem>;
+
+    /// Takes no more jobs to this host, with the reason for whoever looks after it. What runs there goes on.
+    fn drain(&self, node: &str, reason: &str) -> Result<(), Problem> {
+        Err(
+            Problem::new("this engine cannot take a host out of service")
+                .detail(format!("host {node}, because: {reason}")),
+        )
+    }
+
+    /// Lets an element that waits after a lost host or exit code 75 start at once. One that does not wait is
+    /// no error.
+    fn hasten(&self, _job: &str, _element: u32) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// What [`Engine::submit`] would run, line by line, for people to read.
+    fn preview(&self, _submission: &Submission) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,326 @@
+//! This machine as the only host: one lane after another in a process group that outlives its submitter.
+//!
+//! A job is a directory with a script; what became of its elements is in files there.
+
+use super::{After, Engine, JobState, Node, Seen, Submission};
+use crate::host_lock::is_process;
+use crate::whole_file::failed;
+use deltabench_model::problem::Problem;
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// This machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Local {
+    /// Where jobs are kept.
+    directory: PathBuf,
+}
+
+impl Local {
+    /// An engine that keeps its jobs in this directory.
+    pub fn new(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    fn job(&self, job: &str) -> PathBuf {
+        self.directory.join(job)
+    }
+
+    /// Makes the directory of the next job.
+    fn next(&self) -> Result<(String, PathBuf), Problem> {
+        for number in 1_u32.. {
+            let job = format!("job-{number}");
+            let directory = self.job(&job);
+            let made =
+                fs::create_dir_all(&self.directory).and_then(|()| fs::create_dir(&directory));
+            match made {
+                Ok(()) => return Ok((job, directory)),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed("make", &directory, &error)),
+            }
+        }
+        Err(Problem::new("no number is left for a job"))
+    }
+}
+
+impl Engine for Local {
+    fn submit(&self, submission: &Submission) -> Result<String, Problem> {
+        let (job, directory) = self.next()?;
+        let (before, needs) = match &submission.after {
+            Some(After::Success(jobs)) => (jobs.as_slice(), true),
+            Some(After::End(jobs)) => (jobs.as_slice(), false),
+            None => (&[][..], false),
+        };
+        let before: Vec<PathBuf> = before.iter().map(|job| self.job(job)).collect();
+        let script = script(submission, &directory, &before, needs);
+        let file = directory.join("script");
+        let elements: Vec<String> = submission
+            .elements
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let written = fs::write(&file, script)
+            .and_then(|()| fs::write(directory.join("elements"), elements.join("\n")));
+        written.map_err(|error| failed("write", &file, &error))?;
+        let output = File::create(directory.join("output"));
+        let output = output.map_err(|error| failed("write", &directory, &error))?;
+        let errors = output
+            .try_clone()
+            .map_err(|error| failed("write", &directory, &error))?;
+        Command::new("/bin/sh")
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .process_group(0)
+            .spawn()
+            .map_err(|error| failed("start", &file, &error))?;
+        Ok(job)
+    }
+
+    fn look(&self, jobs: &[String]) -> Result<Vec<Seen>, Problem> {
+        let mut seen = Vec::new();
+        for job in jobs {
+            let directory = self.job(job);
+            let elements = fs::read_to_string(directory.join("elements")).unwrap_or_default();
+            for element in elements.lines().filter_map(|line| line.parse().ok()) {
+                seen.push(Seen {
+                    job: job.clone(),
+                    element,
+                    state: state(&directory, element),
+                });
+            }
+        }
+        Ok(seen)
+    }
+
+    fn cancel(&self, job: &str, element: Option<u32>) -> Result<(), Problem> {
+        let directory = self.job(job);
+        let elements = fs::read_to_string(directory.join("elements")).unwrap_or_default();
+        for number in elements.lines().filter_map(|line| line.parse::<u32>().ok()) {
+            if element.is_some_and(|element| element != number) {
+                continue;
+            }
+            let mark = directory.join(format!("cancelled-{number}"));
+            fs::write(&mark, "").map_err(|error| failed("write", &mark, &error))?;
+            if let Some(pid) = running(&directory, &format!("lane-{number}")) {
+                terminate(pid);
+            }
+        }
+        Ok(())
+    }
+
+    fn nodes(&self) -> Result<Vec<Node>, Problem> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let memory = deltabench_proc::memory::memory_available().unwrap_or(0) >> 20;
+        Ok(vec![Node {
+            name: node(),
+            state: "local".to_owned(),
+            reason: String::new(),
+            features: Vec::new(),
+            cores: u32::try_from(cores).unwrap_or(u32::MAX),
+            memory_mib: memory,
+        }])
+    }
+}
+
+/// What this machine is called.
+pub fn node() -> String {
+    deltabench_proc::host::host_name().unwrap_or_else(|| "local".to_owned())
+}
+
+/// Asks a process to end.
+pub fn terminate(pid: u32) {
+    let mut kill = Command::new("/bin/sh");
+    kill.arg("-c").arg(format!("kill -TERM {pid}"));
+    // One that has ended meanwhile is what is wanted.
+    kill.stderr(Stdio::null()).status().ok();
+}
+
+/// The script of a job: its elements in turn. It keeps its own number and those of its lanes, each with the
+/// start of the process, because numbers come again.
+fn script(submission: &Submission, directory: &Path, before: &[PathBuf], needs: bool) -> String {
+    let here = quoted(directory.as_os_str());
+    let command: Vec<String> = submission.command.iter().map(|word| quoted(word)).collect();
+    let command = command.join(" ");
+    let log = quoted(submission.directory.as_os_str());
+    let mut script = format!(
+        "# {}\nstart() {{ sed 's/^.*) //' \"/proc/$1/stat\" | cut -d' ' -f20; }}\ncd {here} || exit 1\n\
+         echo $$ $(start $$) > script.new && mv script.new script-process\n",
+        submission.name.replace('\n', " ")
+    );
+    for job in before {
+        let job = quoted(job.as_os_str());
+        // An earlier script that is gone will not end any more.
+        writeln!(
+            script,
+            "while [ ! -e {job}/done ]; do\n  set -- $(cat {job}/script-process)\n  \
+             [ \"$(start \"$1\" 2>/dev/null)\" = \"$2\" ] || break\n  sleep 0.2\ndone"
+        )
+        .ok();
+        if needs {
+            writeln!(script, "grep -qv '^0$' {job}/ended-* && exit 1").ok();
+        }
+    }
+    for element in &submission.elements {
+        writeln!(
+            script,
+            "if [ ! -e cancelled-{element} ]; then\n  {command} {element} \
+             > {log}/{name}-{element}.txt 2>&1 < /dev/null &\n  \
+             echo $! $(start $!) > lane.new && mv lane.new lane-{element}\n  \
+             wait $!; echo $? > ended.new && mv ended.new ended-{element}\nfi",
+            name = log_name(directory)
+        )
+        .ok();
+    }
+    script.push_str("touch done\n");
+    script
+}
+
+/// The name of the job, which the files of its output begin with.
+fn log_name(directory: &Path) -> String {
+    let name = directory.file_name().and_then(OsStr::to_str);
+    name.unwrap_or("job").to_owned()
+}
+
+/// A word for the shell.
+fn quoted(word: &OsStr) -> String {
+    format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"))
+}
+
+/// The process in a file of number and start, if it still runs.
+fn running(directory: &Path, file: &str) -> Option<u32> {
+    let text = fs::read_to_string(directory.join(file)).ok()?;
+    let (pid, start) = text.trim().split_once(' ')?;
+    let (pid, start) = (pid.parse().ok()?, start.parse().ok()?);
+    is_process(pid, start).then_some(pid)
+}
+
+/// A script that was started a moment ago has not written its number yet.
+fn is_new(directory: &Path) -> bool {
+    let made = fs::metadata(directory.join("script")).and_then(|data| data.modified());
+    let age = made.ok().and_then(|made| made.elapsed().ok());
+    age.is_some_and(|age| age < std::time::Duration::from_secs(5))
+}
+
+fn state(directory: &Path, element: u32) -> JobState {
+    let ended = fs::read_to_string(directory.join(format!("ended-{element}")));
+    if let Ok(code) = ended {
+        return JobState::Ended {
+            how: "ended".to_owned(),
+            code: code.trim().parse().ok(),
+        };
+    }
+    if running(directory, &format!("lane-{element}")).is_some() {
+        return JobState::Running(node());
+    }
+    let is_cancelled = directory.join(format!("cancelled-{element}")).exists();
+    let begun = directory.join("script-process").exists();
+    let waits = match begun {
+        true => running(directory, "script-process").is_some(),
+        false => is_new(directory),
+    };
+    if is_cancelled {
+        JobState::Ended {
+            how: "cancelled".to_owned(),
+            code: None,
+        }
+    } else if waits {
+        JobState::Waiting("its turn comes later".to_owned())
+    } else {
+        JobState::Ended {
+            how: "lost".to_owned(),
+            code: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host_lock::start_of;
+    use std::ffi::OsString;
+    use std::time::{Duration, Instant};
+
+    fn submission(place: &Path, words: &str) -> Submission {
+        let command = ["/bin/sh", "-c", words, "sh"].map(OsString::from).to_vec();
+        Submission {
+            name: "test".to_owned(),
+            command,
+            elements: vec![0, 1],
+            at_once: None,
+            minutes: 1,
+            avoid: Vec::new(),
+            after: None,
+            directory: place.to_owned(),
+        }
+    }
+
+    fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
+        let began = Instant::now();
+        while !is_so() {
+            assert!(began.elapsed() < Duration::from_secs(20), "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn lanes_run_one_after_another_and_their_ends_are_known() {
+        let place = tempfile::tempdir().unwrap();
+        let local = Local::new(place.path().join("jobs"));
+        let job = local
+            .submit(&submission(place.path(), "echo it is $1; exit $1"))
+            .unwrap();
+        let after = Submission {
+            elements: vec![7],
+            after: Some(After::End(vec![job.clone()])),
+            ..submission(place.path(), "exit 0")
+        };
+        let second = local.submit(&after).unwrap();
+        let ended = |job: &str| local.look(&[job.to_owned()]).unwrap();
+        wait_for("all end", || {
+            ended(&second)
+                .iter()
+                .all(|one| matches!(one.state, JobState::Ended { .. }))
+        });
+        let codes: Vec<Option<i32>> = ended(&job)
+            .into_iter()
+            .map(|one| match one.state {
+                JobState::Ended { code, .. } => code,
+                _ => None,
+            })
+            .collect();
+        assert_eq!(codes, [Some(0), Some(1)]);
+        let log = fs::read_to_string(place.path().join(format!("{job}-1.txt"))).unwrap();
+        assert_eq!(log, "it is 1\n");
+    }
+
+    #[test]
+    fn a_cancelled_job_leaves_no_process() {
+        let place = tempfile::tempdir().unwrap();
+        let local = Local::new(place.path().join("jobs"));
+        let job = local
+            .submit(&submission(place.path(), "exec sleep 60"))
+            .unwrap();
+        let directory = local.job(&job);
+        wait_for("the first begins", || {
+            running(&directory, "lane-0").is_some()
+        });
+        let lane = running(&directory, "lane-0").unwrap();
+        let script = running(&directory, "script-process").unwrap();
+        local.cancel(&job, None).unwrap();
+        wait_for("both are gone", || {
+            start_of(lane).or(start_of(script)).is_none()
+        });
+        let states = local.look(&[job]).unwrap();
+        assert!(
+            states
+                .iter()
+                .all(|one| matches!(one.state, JobState::Ended { .. }))
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! Runs Slurm's commands, again where nobody answers.
+
+use super::Slurm;
+use deltabench_model::problem::Problem;
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Between two tries. The commands themselves wait for an answer, 10 s unless configured.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What commands say when the controller is away, starts, or hands over to its backup.
+const AWAY: [&str; 8] = [
+    "Unable to contact slurm controller",
+    "Socket timed out",
+    "Connection refused",
+    "Connection timed out",
+    "Zero Bytes were transmitted or received",
+    "ommunication connection failure",
+    "Transport endpoint is not connected",
+    "standby mode",
+];
+
+/// What they say of jobs that are forgotten, have ended, or no longer wait.
+const UNKNOWN: [&str; 4] = [
+    "Invalid job id specified",
+    "already completing or completed",
+    "no longer pending execution",
+    "Job/step already completing",
+];
+
+/// Variables with which users set defaults for the commands. They would override the script, and change the
+/// form of lists.
+const OVERRIDES: [&str; 5] = ["SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_"];
+
+/// Whether a refusal is about a job that is forgotten, has ended or no longer waits.
+pub(super) fn is_of_unknown_job(problem: &Problem) -> bool {
+    let said = problem.detail.as_deref().unwrap_or_default();
+    UNKNOWN.iter().any(|words| said.contains(words))
+}
+
+impl Slurm {
+    /// What a command that changes nothing twice prints. While the controller is away it is asked again.
+    pub(super) fn ask<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        arguments: &[A],
+    ) -> Result<String, Problem> {
+        self.again_while_away(|| self.ask_once(program, arguments))
+    }
+
+    /// The job that `sbatch` names. Before it is asked again, `taken` looks for the job.
+    pub(super) fn submit_once(
+        &self,
+        program: &str,
+        arguments: &[&OsStr],
+        taken: &dyn Fn() -> Result<Option<String>, Problem>,
+    ) -> Result<String, Problem> {
+        let mut first = true;
+        self.again_while_away(|| {
+            if !std::mem::take(&mut first) {
+                // Within one patience; who is away for longer ends it.
+                if let Some(job) = taken()? {
+                    return Ok(job);
+                }
+            }
+            let printed = self.ask_once(program, arguments)?;
+            // `JOB` or `JOB;CLUSTER`.
+            let job = printed.trim().split(';').next().unwrap_or_default();
+            match job.parse::<u64>() {
+                Ok(_) => Ok(job.to_owned()),
+                Err(_) => Err(Problem::new("sbatch did not name the job").detail(printed)),
+            }
+        })
+    }
+
+    fn again_while_away<T>(
+        &self,
+        mut ask: impl FnMut() -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        let start = Instant::now();
+        loop {
+            match ask() {
+                Err(problem) if problem.of_machine && start.elapsed() < self.patience => {
+                    sleep(PAUSE);
+                }
+                Err(problem) if problem.of_machine => {
+                    return Err(problem.hint(
+                        "jobs that run go on without the controller; see why slurmctld does not \
+                         answer, then give the command again",
+                    ));
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// What a command prints. A problem is `of_machine` if nobody answered.
+    pub(super) fn ask_once<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        arguments: &[A],
+    ) -> Result<String, Problem> {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .env("LC_ALL", "C");
+        if let Some(conf) = &self.conf {
+            command.env("SLURM_CONF", conf);
+        }
+        for (name, _) in std::env::vars_os() {
+            let overrides = |prefix: &&str| name.as_encoded_bytes().starts_with(prefix.as_bytes());
+            if OVERRIDES.iter().any(overrides) {
+                command.env_remove(&name);
+            }
+        }
+        let output = command.output().map_err(|error| {
+            Problem::new(format!("cannot start {program}"))
+                .detail(error.to_string())
+                .hint("install Slurm's commands (Debian: apt-get install slurm-client munge)")
+        })?;
+        let printed = String::from_utf8_lossy(&output.stdout);
+        if output.status.success() {
+            return Ok(printed.into_owned());
+        }
+        Err(refusal(program, &String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+/// A refusal in the command's own words.
+fn refusal(program: &str, said: &str) -> Problem {
+    if AWAY.iter().any(|words| said.contains(words)) {
+        return Problem::new("Slurm's controller does not answer")
+            .detail(format!("{program}: {}", said.trim()))
+            .of_machine();
+    }
+    let problem = Problem::new(format!("Slurm refuses {program}")).detail(said.trim());
+    let hints = [
+        ("array", "scontrol show config | grep MaxArraySize"),
+        ("feature", "deltabench fleet hosts"),
+        ("node", "deltabench fleet hosts"),
+        ("artition", "sinfo"),
+        (
+            "user id",
+            "ask an operator of the cluster, or run it as SlurmUser",
+        ),
+    ];
+    let hint = hints.iter().find(|(words, _)| said.contains(words));
+    match hint {
+        Some((_, hint)) => problem.hint(*hint),
+        None => problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_that_is_away_is_told_from_one_that_refuses() {
+        let away = refusal(
+            "sbatch",
+            "sbatch: error: Batch job submission failed: Unable to contact slurm controller \
+             (connect failure)\n",
+        );
+        assert!(away.of_machine, "{away}");
+        let refused = refusal(
+            "sbatch",
+            "sbatch: error: Batch job submission failed: Invalid feature specification\n",
+        );
+        assert!(!refused.of_machine && !is_of_unknown_job(&refused));
+        assert_eq!(refused.hint.as_deref(), Some("deltabench fleet hosts"));
+        let forgotten = refusal(
+            "squeue",
+            "slurm_load_jobs error: Invalid job id specified\n",
+        );
+        assert!(is_of_unknown_job(&forgotten), "{forgotten}");
+    }
+
+    fn slurm(patience_ms: u64) -> Slurm {
+        Slurm {
+            patience: Duration::from_millis(patience_ms),
+            ..Slurm::default()
+        }
+    }
+
+    fn away() -> Problem {
+        refusal(
+            "sbatch",
+            "Unable to contact slurm controller (connect failure)",
+        )
+    }
+
+    #[test]
+    fn a_controller_that_stays_away_is_told_after_a_bounded_time() {
+        let mut asked = 0;
+        let told = slurm(0).again_while_away(|| {
+            asked += 1;
+            Err::<(), _>(away())
+        });
+        assert_eq!(asked, 1);
+        assert!(told.unwrap_err().hint.unwrap().contains("go on"));
+    }
+
+    #[test]
+    fn a_controller_that_comes_back_is_no_problem() {
+        let mut asked = 0;
+        let told = slurm(60_000).again_while_away(|| {
+            asked += 1;
+            if asked == 1 { Err(away()) } else { Ok(asked) }
+        });
+        assert_eq!(told.unwrap(), 2);
+    }
+}

@@ -1,0 +1,4 @@
+//! The fleet on real schedulers.
+
+#[cfg(test)]
+mod slurm;
