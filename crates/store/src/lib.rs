@@ -20,12 +20,14 @@ mod records;
 mod rows;
 mod runs;
 
+mod stamps;
 mod store;
 mod visits;
 mod withdrawals;
 
 pub use error::StoreError;
 pub use ledger::{LedgerLine, PlaceboResult, RecordedRatio};
-pub use lock::RunLock;
+pub use lock::{LOCK_NAME, RunLock};
 pub use runs::{Found, Reached, RunState, RunSummary};
+pub use stamps::RunStamp;
 pub use store::{FILE_NAME, Recorded, Store};

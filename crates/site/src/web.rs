@@ -1,0 +1,1 @@
+//! The same pages, served read only on this machine.
