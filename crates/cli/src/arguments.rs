@@ -28,8 +28,8 @@ use replay::ReplayArguments;
 use results::{
     Confirm, ExportArguments, InvalidateArguments, LedgerArguments, Notes, Report, Resume,
 };
-use site::{PublishArguments, WebArguments};
 use selfcheck::{CalibrateArguments, CrosscheckArguments, DoctorArguments, Selfbench};
+use site::{PublishArguments, WebArguments};
 use std::path::PathBuf;
 
 /// Is this database slower than that one, where, by how much, and why - with error bars.

@@ -14,13 +14,17 @@ fn page(value: &Value) -> Page {
         kind: Kind::Json,
         text: format!("{value:#}\n"),
         waits: false,
+        later: false,
     }
 }
 
 /// All runs, oldest first.
 pub(crate) fn runs(lab: &Lab) -> Page {
     let run = |entry: &crate::entry::Entry| {
-        let names: Vec<&str> = entry.candidates().map(|server| server.name.as_str()).collect();
+        let names: Vec<&str> = entry
+            .candidates()
+            .map(|server| server.name.as_str())
+            .collect();
         let cells: Vec<&str> = entry.cells.iter().map(|cell| cell.name.as_str()).collect();
         value!({
             "run": entry.name,
@@ -51,16 +55,22 @@ pub(crate) fn run(lab: &mut Lab, name: &str) -> Result<Option<Page>, Problem> {
     };
     if lab.must_wait() {
         let text = value!({"run": entry.name, "after_the_run": lab.measured});
-        return Ok(Some(page(&text).that_waits(true)));
+        return Ok(Some(page(&text).for_later()));
     }
     let analysed = lab.analysed(&entry.name)?;
     let mut plan = analysed.plan.clone();
     hide(&mut plan, lab);
-    let text = json(JsonVersion::default(), &analysed.comparison, &plan, &analysed.context);
+    let text = json(
+        JsonVersion::default(),
+        &analysed.comparison,
+        &plan,
+        &analysed.context,
+    );
     Ok(Some(Page {
         kind: Kind::Json,
         text,
         waits: false,
+        later: false,
     }))
 }
 

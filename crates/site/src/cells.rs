@@ -3,7 +3,9 @@
 mod chart;
 
 use crate::entry::{Entry, Host};
-use crate::frame::{Frame, framed, host_link, host_name, moment, run_link, verdict, version_link, waits};
+use crate::frame::{
+    Frame, framed, host_link, host_name, moment, run_link, verdict, version_link, waits,
+};
 use crate::home::pair;
 use crate::lab::Lab;
 use crate::outcome::Outcome;
@@ -108,8 +110,15 @@ pub(crate) fn page(
     };
     let (points, missing) = points(lab, &series)?;
     let lab = &*lab;
-    let host = { points.first().and_then(|point| point.entry.host.clone()) }
-        .or_else(|| Some(crate::hosts::all(lab).into_iter().find(|(host, _)| host.key == series.host)?.0.clone()));
+    let host = { points.first().and_then(|point| point.entry.host.clone()) }.or_else(|| {
+        Some(
+            crate::hosts::all(lab)
+                .into_iter()
+                .find(|(host, _)| host.key == series.host)?
+                .0
+                .clone(),
+        )
+    });
     let title = series.name.clone();
     let frame = Frame {
         title: &title,
@@ -134,7 +143,10 @@ fn points(lab: &mut Lab, series: &Series) -> Result<(Vec<Point>, usize), Problem
             let cell = entry.cell(outcome.cell);
             cell.is_some_and(|cell| cell.key == series.key)
         };
-        let own = found.into_iter().filter(is_it).filter(|one| one.ratio.is_some());
+        let own = found
+            .into_iter()
+            .filter(is_it)
+            .filter(|one| one.ratio.is_some());
         points.extend(own.map(|outcome| Point {
             entry: entry.clone(),
             outcome,

@@ -37,6 +37,8 @@ pub(crate) struct Entry {
     pub(crate) visits_done: u64,
     /// Whether it is a replay, which has a page of its own.
     pub(crate) is_replay: bool,
+    /// Cores that it was given by hand.
+    pub(crate) cores: Vec<usize>,
     /// What its report says of one base and its candidates is the same as another run's with this text.
     pub(crate) comparison: String,
 }
@@ -117,6 +119,9 @@ impl Entry {
                 blocks_planned: plan.timing.blocks,
                 visits_done,
                 is_replay: plan.work.replay().is_some(),
+                cores: plan.pins.as_ref().map_or_else(Vec::new, |pins| {
+                    pins.server.iter().chain(&pins.client).copied().collect()
+                }),
                 comparison: comparison(&plan),
             })
         };
@@ -147,7 +152,10 @@ impl Entry {
     /// `postgres:17.11 vs postgres:18.6`, or the base alone.
     pub(crate) fn sides(&self) -> String {
         let base = self.base().map_or("", |server| server.name.as_str());
-        let names: Vec<&str> = self.candidates().map(|server| server.name.as_str()).collect();
+        let names: Vec<&str> = self
+            .candidates()
+            .map(|server| server.name.as_str())
+            .collect();
         match names.as_slice() {
             [] => base.to_owned(),
             [one] => format!("{base} vs {one}"),
@@ -261,7 +269,10 @@ fn host(name: &str, store: &Store) -> Result<Option<Host>, deltabench_store::Sto
 
 /// What is compared with what, by content.
 fn comparison(plan: &Plan) -> String {
-    let sides = plan.servers.iter().filter(|server| server.role != Role::Placebo);
+    let sides = plan
+        .servers
+        .iter()
+        .filter(|server| server.role != Role::Placebo);
     let all: Vec<String> = sides.map(version_key).collect();
     digest(&all.join("\n"))
 }

@@ -40,7 +40,10 @@ pub(crate) fn all(lab: &Lab) -> Vec<(String, Vec<&Entry>)> {
 pub(crate) fn all_stored(lab: &Lab) -> Result<Vec<String>, Problem> {
     let mut names: Vec<String> = lab.store.bisections().map_err(store_problem)?;
     names.retain(|name| lab.directory().join(format!("{name}.html")).is_file());
-    let files = std::fs::read_dir(lab.directory()).into_iter().flatten().flatten();
+    let files = std::fs::read_dir(lab.directory())
+        .into_iter()
+        .flatten()
+        .flatten();
     let pages = files.filter_map(|file| {
         let name = file.file_name().into_string().ok()?;
         let name = name.strip_suffix(".html")?;
@@ -113,7 +116,7 @@ pub(crate) fn page(lab: &mut Lab, name: &str, links: &Links) -> Result<Option<Pa
             body,
             script: None,
         };
-        return Ok(Some(Page::html(framed(&frame)).that_waits(true)));
+        return Ok(Some(Page::html(framed(&frame)).for_later()));
     }
     let loaded = load(&runs, lab, links)?;
     let study = tables_of(&loaded)?;

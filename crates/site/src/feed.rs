@@ -52,6 +52,7 @@ pub(crate) fn page(lab: &mut Lab) -> Result<Page, Problem> {
         kind: Kind::Atom,
         text,
         waits: missing > 0,
+        later: false,
     })
 }
 

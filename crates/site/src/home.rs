@@ -1,7 +1,9 @@
 //! The first page: what changed, what is measured, which hosts, what is newest.
 
 use crate::entry::Entry;
-use crate::frame::{Frame, framed, host_link, moment, run_link, state, verdict, version_link, waits};
+use crate::frame::{
+    Frame, framed, host_link, moment, run_link, state, verdict, version_link, waits,
+};
 use crate::lab::Lab;
 use crate::outcome::Outcome;
 use crate::page::Page;
@@ -52,7 +54,11 @@ pub(crate) fn changes(lab: &mut Lab) -> Result<(Vec<Change>, usize), Problem> {
         let is_better = change.outcome.verdict() == Verdict::Improvement;
         (is_better, -change.outcome.at_least())
     };
-    changes.sort_by(|one, other| rank(one).partial_cmp(&rank(other)).unwrap_or(std::cmp::Ordering::Equal));
+    changes.sort_by(|one, other| {
+        rank(one)
+            .partial_cmp(&rank(other))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
     Ok((changes, missing))
 }
 
@@ -99,7 +105,9 @@ fn sentence(found: &[Change], lab: &Lab) -> String {
         return "This lab has no runs yet".to_owned();
     }
     let number = |wanted| {
-        let of = found.iter().filter(|change| change.outcome.verdict() == wanted);
+        let of = found
+            .iter()
+            .filter(|change| change.outcome.verdict() == wanted);
         count(of.count())
     };
     let (worse, better) = (number(Verdict::Regression), number(Verdict::Improvement));

@@ -70,9 +70,12 @@ pub(crate) fn table(lab: &Lab, links: &Links) -> Markup {
 }
 
 fn busy(runs: &[&Entry], lab: &Lab) -> &'static str {
-    match runs.iter().any(|run| lab.measured.as_ref() == Some(&run.name)) {
+    match runs
+        .iter()
+        .any(|run| lab.measured.as_ref() == Some(&run.name))
+    {
         true => "measures now",
-        false => "measures nothing of this lab",
+        false => "idle",
     }
 }
 
@@ -80,11 +83,18 @@ fn busy(runs: &[&Entry], lab: &Lab) -> &'static str {
 fn class(host: &Host) -> String {
     let class = &host.class;
     let mut parts = vec![
-        class.cpu_model.clone().unwrap_or_else(|| "processor not known".to_owned()),
+        class
+            .cpu_model
+            .clone()
+            .unwrap_or_else(|| "processor not known".to_owned()),
         words::plural(class.cores, "core"),
     ];
     parts.extend(class.memory_gib.map(|gib| format!("{gib} GiB")));
-    parts.extend(class.virtual_machine.map(|is| if is { "virtual" } else { "physical" }.to_owned()));
+    parts.extend(
+        class
+            .virtual_machine
+            .map(|is| if is { "virtual" } else { "physical" }.to_owned()),
+    );
     parts.join(", ")
 }
 
@@ -98,7 +108,9 @@ pub(crate) fn page(lab: &Lab, key: &str, links: &Links) -> Result<Option<Page>, 
     };
     let names: BTreeSet<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     let lines = lab.store.placebo_results().map_err(store_problem)?;
-    let here = lines.iter().filter(|line| names.contains(line.run.as_str()));
+    let here = lines
+        .iter()
+        .filter(|line| names.contains(line.run.as_str()));
     let placebos = Placebos::count(here, None);
     let name = host_name(host, lab);
     let body = html! {
@@ -118,7 +130,9 @@ pub(crate) fn page(lab: &Lab, key: &str, links: &Links) -> Result<Option<Page>, 
         body,
         script: None,
     };
-    Ok(Some(Page::html(framed(&frame)).that_waits(lab.measured.is_some())))
+    Ok(Some(
+        Page::html(framed(&frame)).that_waits(lab.measured.is_some()),
+    ))
 }
 
 /// What the host was, from when on; newest first.
@@ -153,7 +167,13 @@ fn facts(runs: &[&Entry], links: &Links) -> Markup {
 }
 
 fn same(one: &Host, other: &Host) -> bool {
-    let facts = |host: &Host| (host.class.clone(), host.kernel.clone(), host.microcode.clone());
+    let facts = |host: &Host| {
+        (
+            host.class.clone(),
+            host.kernel.clone(),
+            host.microcode.clone(),
+        )
+    };
     facts(one) == facts(other)
 }
 

@@ -5,8 +5,11 @@ use crate::outcome::Outcome;
 use crate::page::Page;
 use crate::route::Route;
 use crate::withhold::Secrets;
+use deltabench_compare::comparison::Comparison;
 use deltabench_lab::{Analysed, analyse, store_problem};
+use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
+use deltabench_report::ReportContext;
 use deltabench_store::{LOCK_NAME, RunState, Store};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,6 +17,14 @@ use std::sync::Arc;
 
 /// Bytes of pages that are kept at most.
 const KEPT_BYTES: usize = 64 << 20;
+
+/// What pages need of an analysis.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) plan: Plan,
+    pub(crate) comparison: Comparison,
+    pub(crate) context: ReportContext,
+}
 
 /// A lab, its runs, and what their analyses said. Nothing in it is written.
 #[derive(Debug)]
@@ -34,7 +45,7 @@ pub struct Lab {
     /// Whether it shows a part of the runs alone.
     pub(crate) is_part: bool,
     /// The newest analysis, with its run: a page and the JSON of one run are often made together.
-    newest: Option<(String, Arc<Analysed>)>,
+    newest: Option<(String, Arc<Read>)>,
 }
 
 impl Lab {
@@ -82,7 +93,9 @@ impl Lab {
             .map(|entry| (entry.name.clone(), entry))
             .collect();
         for stamp in self.store.stamps().map_err(store_problem)? {
-            let before = known.remove(&stamp.run).filter(|entry| entry.stamp == stamp.stamp);
+            let before = known
+                .remove(&stamp.run)
+                .filter(|entry| entry.stamp == stamp.stamp);
             self.entries.push(match before {
                 Some(entry) => entry,
                 None => Entry::read(&stamp.run, &stamp.stamp, &self.store)?,
@@ -108,7 +121,9 @@ impl Lab {
             return None;
         }
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        let name = text.strip_prefix("run ").and_then(|rest| rest.split(',').next());
+        let name = text
+            .strip_prefix("run ")
+            .and_then(|rest| rest.split(',').next());
         Some(name.unwrap_or("a run").trim().to_owned())
     }
 
@@ -123,11 +138,21 @@ impl Lab {
         self.measured.is_some()
     }
 
+    /// The cores of a run that is measured now, if it was given cores by hand: others are drawn for each
+    /// visit, and may be any.
+    pub(crate) fn measured_cores(&self) -> Vec<usize> {
+        let entry = self.measured.as_deref().and_then(|name| self.entry(name));
+        entry.map_or_else(Vec::new, |entry| entry.cores.clone())
+    }
+
     /// What runs depend on beside their own records: the withdrawals of the lab, and runs that belong to them.
     pub(crate) fn stamp_of(&self, entry: &Entry) -> String {
         let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), entry.stamp.clone()];
         for other in &self.entries {
-            let belongs = other.belongs.as_ref().is_some_and(|(_, of)| *of == entry.name);
+            let belongs = other
+                .belongs
+                .as_ref()
+                .is_some_and(|(_, of)| *of == entry.name);
             let is_withdrawn = other.withdrawn.is_some() || other.partly_withdrawn;
             if belongs || is_withdrawn {
                 parts.push(format!("{} {}", other.name, other.stamp));
@@ -162,18 +187,28 @@ impl Lab {
     /// Analyses a run, and keeps what it found.
     ///
     /// Errors: the store cannot be read.
-    pub(crate) fn analysed(&mut self, name: &str) -> Result<Arc<Analysed>, Problem> {
-        if let Some((_, analysed)) = self.newest.as_ref().filter(|(of, _)| of == name) {
-            return Ok(Arc::clone(analysed));
+    pub(crate) fn analysed(&mut self, name: &str) -> Result<Arc<Read>, Problem> {
+        if let Some((_, read)) = self.newest.as_ref().filter(|(of, _)| of == name) {
+            return Ok(Arc::clone(read));
         }
         let plan = self.store.plan(name).map_err(store_problem)?;
-        let analysed = Arc::new(analyse(name, &plan, &self.store)?);
-        let found = Outcome::all(&analysed.comparison, &analysed.context.invalidations);
+        let Analysed {
+            plan,
+            comparison,
+            context,
+            ..
+        } = analyse(name, &plan, &self.store)?;
+        let read = Arc::new(Read {
+            plan,
+            comparison,
+            context,
+        });
+        let found = Outcome::all(&read.comparison, &read.context.invalidations);
         let stamp = self.entry(name).map(|entry| self.stamp_of(entry));
         self.outcomes
             .insert(name.to_owned(), (stamp.unwrap_or_default(), found));
-        self.newest = Some((name.to_owned(), Arc::clone(&analysed)));
-        Ok(analysed)
+        self.newest = Some((name.to_owned(), Arc::clone(&read)));
+        Ok(read)
     }
 
     /// A page that was made before and still holds.

@@ -49,14 +49,20 @@ impl Outcome {
         // What follows the figure of the hour itself, which has a column of its own.
         let another = another_hour(cell).and_then(|note| {
             let (_, rest) = note.split_once("; ")?;
-            Some(rest.strip_prefix("another hour: ").unwrap_or(rest).to_owned())
+            Some(
+                rest.strip_prefix("another hour: ")
+                    .unwrap_or(rest)
+                    .to_owned(),
+            )
         });
         Self {
             cell: cell.cell.0,
             candidate: cell.candidate.0,
             verdict: cell.verdict.word().to_owned(),
             change: ratio.map_or_else(String::new, |ratio| words::change_interval(&ratio)),
-            ratio: ratio.map(|ratio| ratio.estimate).filter(|value| value.is_finite()),
+            ratio: ratio
+                .map(|ratio| ratio.estimate)
+                .filter(|value| value.is_finite()),
             ci95: ratio.and_then(|ratio| ratio.ci95),
             another,
             confirmed: match cell.confirmation {

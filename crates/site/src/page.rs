@@ -31,6 +31,8 @@ pub struct Page {
     pub text: String,
     /// Whether it says less than it would if no run were measured: it is to be asked for again later.
     pub waits: bool,
+    /// Whether it only says that the page wanted is made after a run.
+    pub later: bool,
 }
 
 impl Page {
@@ -40,12 +42,22 @@ impl Page {
             kind: Kind::Html,
             text,
             waits: false,
+            later: false,
         }
     }
 
     /// The same, of which a part waits for the end of a run.
     pub(crate) fn that_waits(self, waits: bool) -> Self {
         Self { waits, ..self }
+    }
+
+    /// The same, as a stand-in for a page that is made after a run.
+    pub(crate) fn for_later(self) -> Self {
+        Self {
+            waits: true,
+            later: true,
+            ..self
+        }
     }
 }
 

@@ -33,9 +33,13 @@ pub fn publish(
     execution: Option<&str>,
 ) -> Result<Published, Problem> {
     if let Some(measured) = &lab.measured {
-        return Err(Problem::new("the lab is not published while it is measured")
-            .detail(format!("{measured} is measured now, and analyses would disturb it"))
-            .hint("publish after the run"));
+        return Err(
+            Problem::new("the lab is not published while it is measured")
+                .detail(format!(
+                    "{measured} is measured now, and analyses would disturb it"
+                ))
+                .hint("publish after the run"),
+        );
     }
     if let Some(wanted) = execution {
         only(lab, wanted)?;
@@ -71,11 +75,14 @@ fn only(lab: &mut Lab, wanted: &str) -> Result<(), Problem> {
     if !known.iter().any(|name| name == wanted) {
         let problem = Problem::new(format!("there is no execution {wanted} in this lab"));
         return Err(match known.as_slice() {
-            [] => problem.hint("leave out --execution: no run of this lab is part of an experiment"),
+            [] => {
+                problem.hint("leave out --execution: no run of this lab is part of an experiment")
+            }
             _ => problem.hint(format!("it has {}", known.join(", "))),
         });
     }
-    lab.entries.retain(|entry| entry.execution.as_deref() == Some(wanted));
+    lab.entries
+        .retain(|entry| entry.execution.as_deref() == Some(wanted));
     lab.is_part = true;
     Ok(())
 }
@@ -94,8 +101,16 @@ fn routes(lab: &Lab) -> Result<Vec<Route>, Problem> {
     }
     let versions = versions::all(lab).into_iter();
     all.extend(versions.map(|(version, _)| Route::Version(version.key)));
-    all.extend(cells::all(lab).into_iter().map(|one| Route::Cell(one.key, one.host)));
-    all.extend(hosts::all(lab).into_iter().map(|(host, _)| Route::Host(host.key.clone())));
+    all.extend(
+        cells::all(lab)
+            .into_iter()
+            .map(|one| Route::Cell(one.key, one.host)),
+    );
+    all.extend(
+        hosts::all(lab)
+            .into_iter()
+            .map(|(host, _)| Route::Host(host.key.clone())),
+    );
     all.extend([
         Route::Home,
         Route::Runs,
@@ -150,9 +165,9 @@ impl Site<'_> {
     /// Removes the files of things that are gone, if nobody has changed them since.
     fn clear(&mut self) -> Result<(), Problem> {
         for (name, file) in &self.before.files {
-            let is_ours = Path::new(name).components().all(|part| {
-                matches!(part, std::path::Component::Normal(_))
-            });
+            let is_ours = Path::new(name)
+                .components()
+                .all(|part| matches!(part, std::path::Component::Normal(_)));
             if self.after.files.contains_key(name) || !is_ours {
                 continue;
             }
@@ -180,7 +195,10 @@ fn inputs(lab: &Lab, route: &Route) -> Option<String> {
     let links = Links::of(route, true);
     let about = run::about(entry, lab, &links).into_string();
     let shows = lab.shows_hosts;
-    Some(entry::digest(&format!("{} {shows} {about}", lab.stamp_of(entry))))
+    Some(entry::digest(&format!(
+        "{} {shows} {about}",
+        lab.stamp_of(entry)
+    )))
 }
 
 /// Writes a file next to its place and renames it.
@@ -206,4 +224,3 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> Problem {
         .detail(error.to_string())
         .of_machine()
 }
-

@@ -197,7 +197,17 @@ mod tests {
 
     #[test]
     fn no_path_leads_out_of_the_lab() {
-        let bad = ["", "runs", "/../x", "/run/..", "/run/.a", "//runs", "/run/a%2fb", "/run/", "/x"];
+        let bad = [
+            "",
+            "runs",
+            "/../x",
+            "/run/..",
+            "/run/.a",
+            "//runs",
+            "/run/a%2fb",
+            "/run/",
+            "/x",
+        ];
         for path in bad {
             assert_eq!(Route::of_path(path), None, "{path}");
         }

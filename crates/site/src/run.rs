@@ -37,7 +37,11 @@ pub(crate) fn page(lab: &mut Lab, name: &str, links: &Links) -> Result<Option<Pa
     let mut plan = analysed.plan.clone();
     hide(&mut plan, lab);
     let text = report(&analysed.comparison, &plan, &analysed.context);
-    Ok(Some(Page::html(within(&text, &about(&entry, lab, links), links))))
+    Ok(Some(Page::html(within(
+        &text,
+        &about(&entry, lab, links),
+        links,
+    ))))
 }
 
 /// Takes out of a plan what says where and by whom it was asked for.
@@ -58,13 +62,21 @@ pub(crate) fn within(page: &str, about: &Markup, links: &Links) -> String {
 /// What a run has to do with the rest of the lab.
 pub(crate) fn about(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
     let parts: Vec<&Entry> = { lab.entries.iter() }
-        .filter(|other| other.belongs.as_ref().is_some_and(|(_, of)| *of == entry.name))
+        .filter(|other| {
+            other
+                .belongs
+                .as_ref()
+                .is_some_and(|(_, of)| *of == entry.name)
+        })
         .collect();
     let same = |other: &&Entry| {
         other.comparison == entry.comparison && other.name != entry.name && other.belongs.is_none()
     };
     let times: Vec<&Entry> = lab.entries.iter().rev().filter(same).collect();
-    let mut servers = entry.servers.iter().filter(|server| server.role != Role::Placebo);
+    let mut servers = entry
+        .servers
+        .iter()
+        .filter(|server| server.role != Role::Placebo);
     html! {
         div.about {
             p {
@@ -135,7 +147,7 @@ pub(crate) fn after_the_run(lab: &Lab, entry: &Entry, links: &Links) -> Page {
         body,
         script: None,
     };
-    Page::html(framed(&frame)).that_waits(true)
+    Page::html(framed(&frame)).for_later()
 }
 
 /// What a run has measured so far; the script goes on with it.

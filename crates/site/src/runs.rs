@@ -67,7 +67,6 @@ fn filter(shown: &[&Entry], lab: &Lab, links: &Links) -> Markup {
                 option value="" { "all" }
                 @for kind in words(|entry| entry.kind.clone()) { option { (kind) } }
             } }
-            noscript { button { "filter" } }
             span.muted aria-live="polite" { b #count { (shown.len()) } " shown" }
         }
     }
@@ -99,7 +98,11 @@ pub(crate) fn table(runs: &[&Entry], lab: &Lab, links: &Links) -> Markup {
 }
 
 fn row(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
-    let targets: Vec<&str> = entry.servers.iter().map(|server| server.name.as_str()).collect();
+    let targets: Vec<&str> = entry
+        .servers
+        .iter()
+        .map(|server| server.name.as_str())
+        .collect();
     let host = entry.host.as_ref();
     html! {
         tr class=[entry.withdrawn.is_some().then_some("gone")] data-text=(searched(entry))

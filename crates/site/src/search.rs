@@ -42,7 +42,6 @@ pub(crate) fn page(lab: &Lab, links: &Links) -> Result<Page, Problem> {
                     option { (what) }
                 }
             } }
-            noscript { button { "search" } }
             span.muted aria-live="polite" { b #count { (things.len()) } " found" }
         }
         ul.findings { @for thing in &things { (item(thing, links)) } }
@@ -88,7 +87,12 @@ fn things(lab: &Lab) -> Result<Vec<Thing>, Problem> {
     for (host, _) in hosts::all(lab) {
         let model = host.class.cpu_model.clone().unwrap_or_default();
         let also = format!("{model} {}", host.kernel.as_deref().unwrap_or_default());
-        all.push(thing("host", Route::Host(host.key.clone()), host_name(host, lab), also));
+        all.push(thing(
+            "host",
+            Route::Host(host.key.clone()),
+            host_name(host, lab),
+            also,
+        ));
     }
     for (name, _) in executions::all(lab) {
         let route = Route::Execution(name.clone());
@@ -96,13 +100,23 @@ fn things(lab: &Lab) -> Result<Vec<Thing>, Problem> {
     }
     if !lab.is_part {
         for name in executions::all_stored(lab)? {
-            all.push(thing("report", Route::Stored(name.clone()), name, String::new()));
+            all.push(thing(
+                "report",
+                Route::Stored(name.clone()),
+                name,
+                String::new(),
+            ));
         }
     }
     for entry in lab.entries.iter().rev().take(RUNS) {
         all.push(Thing {
             at_unix_ms: Some(entry.started_unix_ms),
-            ..thing("run", Route::Run(entry.name.clone()), entry.name.clone(), searched(entry))
+            ..thing(
+                "run",
+                Route::Run(entry.name.clone()),
+                entry.name.clone(),
+                searched(entry),
+            )
         });
     }
     all.extend(findings(lab)?);

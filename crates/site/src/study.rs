@@ -167,4 +167,3 @@ fn facts(loaded: &Loaded) -> StudyRunFacts {
         withdrawn: whole.map(|one| one.reason.clone()),
     }
 }
-

@@ -40,7 +40,9 @@ pub(crate) fn all(lab: &Lab) -> Vec<(Version, Vec<&Entry>)> {
 
 /// By name, and numbers in it by what they are: 9.6 before 17.
 fn order(version: &Version) -> (String, Vec<u64>, String) {
-    let name = version.target.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let name = version
+        .target
+        .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let numbers = version.number.split(|c: char| !c.is_ascii_digit());
     let numbers = numbers.filter_map(|number| number.parse().ok()).collect();
     (name.to_owned(), numbers, version.key.clone())
@@ -137,7 +139,9 @@ fn rows(lab: &mut Lab, runs: &[Entry], key: &str) -> Result<(Vec<Row>, usize), P
         rows.extend(own.map(|outcome| (entry.clone(), outcome)));
     }
     let name = |(entry, outcome): &Row| {
-        entry.cell(outcome.cell).map_or_else(String::new, |cell| cell.name.clone())
+        entry
+            .cell(outcome.cell)
+            .map_or_else(String::new, |cell| cell.name.clone())
     };
     rows.sort_by_key(name);
     Ok((rows, missing))

@@ -16,7 +16,14 @@ pub(crate) const COMMAND: &str = "(the command line is not published)";
 
 /// Names that say nothing of who has them.
 const COMMON: [&str; 8] = [
-    "postgres", "root", "nobody", "localhost", "127.0.0.1", "::1", "server", "host",
+    "postgres",
+    "root",
+    "nobody",
+    "localhost",
+    "127.0.0.1",
+    "::1",
+    "server",
+    "host",
 ];
 /// Folders of the kernel, which are the same everywhere.
 const KERNEL: [&str; 2] = ["/proc/", "/sys/"];
@@ -238,7 +245,9 @@ fn named(text: &str) -> Option<(usize, String)> {
 /// An address of four numbers that is not this machine itself.
 fn address(text: &str) -> Option<(usize, String)> {
     let length = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let found = text.get(..length.unwrap_or(text.len()))?.trim_end_matches('.');
+    let found = text
+        .get(..length.unwrap_or(text.len()))?
+        .trim_end_matches('.');
     let parts: Vec<&str> = found.split('.').collect();
     let fits = parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok());
     let is_own = found.starts_with("127.") || found == "0.0.0.0";

@@ -52,10 +52,14 @@ impl Manifest {
         std::fs::create_dir_all(directory).map_err(|error| cannot_write(directory, &error))?;
         let path = directory.join(MANIFEST);
         let Ok(text) = std::fs::read_to_string(&path) else {
-            let mut files = std::fs::read_dir(directory).map_err(|error| cannot_write(directory, &error))?;
+            let mut files =
+                std::fs::read_dir(directory).map_err(|error| cannot_write(directory, &error))?;
             return match files.next() {
                 None => Ok(Self::default()),
-                Some(_) => Err(foreign(directory, "it has files, and no deltabench-site.json")),
+                Some(_) => Err(foreign(
+                    directory,
+                    "it has files, and no deltabench-site.json",
+                )),
             };
         };
         let known: Self = serde_json::from_str(&text)
@@ -82,9 +86,12 @@ impl Manifest {
 }
 
 fn foreign(directory: &Path, why: &str) -> Problem {
-    Problem::new(format!("{} is not a site of deltabench", directory.display()))
-        .detail(why)
-        .hint("name a directory that is empty or not there yet")
+    Problem::new(format!(
+        "{} is not a site of deltabench",
+        directory.display()
+    ))
+    .detail(why)
+    .hint("name a directory that is empty or not there yet")
 }
 
 /// SHA-256 of a text.
