@@ -28,7 +28,7 @@ pub(crate) struct Series {
     /// Key of the host.
     pub(crate) host: String,
     /// Runs that measured it, oldest first.
-    runs: Vec<String>,
+    pub(crate) runs: Vec<String>,
 }
 
 /// All series, by name and host.
@@ -65,7 +65,7 @@ pub(crate) fn list(lab: &Lab, links: &Links) -> Page {
         div.scroll { table.list {
             thead { tr {
                 th scope="col" { "cell" } th scope="col" { "host" } th scope="col" { "runs" }
-                th scope="col" { "key" }
+                th scope="col" { "newest run" } th scope="col" { "key" }
             } }
             tbody { @for one in all(lab) { tr {
                 th scope="row" {
@@ -77,6 +77,11 @@ pub(crate) fn list(lab: &Lab, links: &Links) -> Page {
                     }
                 }
                 td { (words::plural(count(one.runs.len()), "run")) }
+                td {
+                    @if let Some(run) = one.runs.last().and_then(|name| lab.entry(name)) {
+                        (run_link(run, links)) " " small { (moment(run.started_unix_ms)) }
+                    }
+                }
                 td.hash { (one.key) }
             } } }
         } }

@@ -12,6 +12,9 @@ use sha2::{Digest, Sha256};
 /// Characters of a hash that are enough to tell things of one lab apart.
 const KEY: usize = 16;
 
+/// The kind of a run that counts instructions.
+pub(crate) const COUNT: &str = "count";
+
 /// A run.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
@@ -215,7 +218,7 @@ fn servers(plan: &Plan) -> Vec<Server> {
 /// What kind of work a run does, in a word of the plan.
 fn kind(plan: &Plan) -> String {
     if plan.observing.counting.is_some() {
-        return "count".to_owned();
+        return COUNT.to_owned();
     }
     let work = serde_json::to_value(&plan.work).unwrap_or_default();
     let kind = work.get("kind").and_then(|kind| kind.as_str());

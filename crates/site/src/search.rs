@@ -82,7 +82,16 @@ fn things(lab: &Lab) -> Result<Vec<Thing>, Problem> {
     }
     for one in cells::all(lab) {
         let route = Route::Cell(one.key.clone(), one.host);
-        all.push(thing("cell", route, one.name, one.key));
+        let newest = one.runs.last().and_then(|name| lab.entry(name));
+        all.push(Thing {
+            at_unix_ms: newest.map(|run| run.started_unix_ms),
+            ..thing(
+                "cell",
+                route,
+                format!("{} ({})", one.name, one.key),
+                String::new(),
+            )
+        });
     }
     for (host, _) in hosts::all(lab) {
         let model = host.class.cpu_model.clone().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Builds: where each was measured, against what, and what came of it.
 
-use crate::entry::{Entry, Version};
+use crate::entry::{COUNT, Entry, Version};
 use crate::frame::{Frame, framed, host_link, moment, run_link, verdict, waits};
 use crate::home::{cell_link, pair};
 use crate::lab::Lab;
@@ -161,7 +161,9 @@ fn table(rows: &[Row], lab: &Lab, links: &Links) -> Markup {
                 th scope="row" { (cell_link(entry, outcome.cell, links)) }
                 td { (verdict(outcome)) }
                 td.sides { (pair(entry, outcome, links)) }
-                td.figures data-name="this hour" { (outcome.change) }
+                td.figures data-name="this hour" {
+                    @if entry.kind == COUNT { "by counted instructions" } @else { (outcome.change) }
+                }
                 td.figures data-name="another hour" {
                     (outcome.another.as_deref().unwrap_or("not known"))
                 }
