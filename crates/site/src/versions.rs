@@ -15,7 +15,7 @@ use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows of results that a build's page shows.
-const ROWS: usize = 1500;
+const ROWS: usize = 1000;
 
 /// All builds in the order of their targets, each with its runs, newest first.
 pub(crate) fn all(lab: &Lab) -> Vec<(Version, Vec<&Entry>)> {

@@ -85,7 +85,7 @@ pub fn plan(number: u32) -> Plan {
         let is_base = server.installation.resolved == "postgres:17.11";
         let build = match is_base {
             true => "a".repeat(64),
-            false => format!("{:064x}", number % 25 + 1),
+            false => format!("{:0<64}", format!("{:04x}", number % 25 + 1)),
         };
         server.installation.binary_sha256 = build;
         server.installation.bin_dir = "/home/somebody/pg/bin".into();

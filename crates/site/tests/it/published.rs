@@ -243,3 +243,22 @@ fn a_lab_that_is_measured_is_not_published() {
     let report = page(&mut opened, &run, false).unwrap().expect("a page");
     assert!(!report.later && report.text.contains("What the verdicts rest on"));
 }
+
+/// Not a check: writes what `scripts/test-web` opens.
+#[test]
+fn pages_for_browsers_can_be_written() {
+    let Ok(pages) = std::env::var("DELTABENCH_PAGES") else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = labs::lab(directory.path(), 30);
+    withdraw(&mut store, &run_name(7));
+    published(directory.path(), &Path::new(&pages).join("lab"), true);
+    let run = "20261201-000000-aaaa";
+    labs::add(&mut store, (run, &labs::plan(0)), 1_796_083_200_000);
+    let mut lab = Lab::open(directory.path(), true).unwrap();
+    let live = page(&mut lab, &Route::Live(run.to_owned()), false)
+        .unwrap()
+        .expect("a page");
+    std::fs::write(Path::new(&pages).join("live.html"), live.text).unwrap();
+}
