@@ -34,7 +34,7 @@ pub(crate) fn all(lab: &Lab) -> Vec<(Version, Vec<&Entry>)> {
         }
     }
     let mut all: Vec<_> = found.into_values().collect();
-    all.sort_by(|(one, _), (other, _)| order(one).cmp(&order(other)));
+    all.sort_by_key(|(version, _)| order(version));
     all
 }
 
