@@ -2,8 +2,8 @@
 
 use crate::frame::host_name;
 use crate::lab::Lab;
-use crate::page::{Kind, Page};
-use crate::run::hide;
+use crate::within::hide;
+use crate::written::{Kind, Page};
 use crate::{hosts, versions};
 use deltabench_model::problem::Problem;
 use deltabench_report::{JsonVersion, json, words};

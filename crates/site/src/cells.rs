@@ -4,13 +4,12 @@ mod chart;
 
 use crate::entry::{Entry, Host};
 use crate::frame::{
-    Frame, framed, host_link, host_name, moment, run_link, verdict, version_link, waits,
+    Frame, framed, host_link, host_name, moment, pair, run_link, verdict, version_link, waits,
 };
-use crate::home::pair;
 use crate::lab::Lab;
 use crate::outcome::Outcome;
-use crate::page::Page;
 use crate::route::{Links, Route};
+use crate::written::Page;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use deltabench_report::words;
@@ -191,7 +190,9 @@ fn body(
                 (table(points, links))
             }
         }
-        @if series.runs.len() > POINTS { p.muted { "The newest " (POINTS) " of " (series.runs.len()) " runs." } }
+        @if series.runs.len() > POINTS {
+            p.muted { "The newest " (POINTS) " of " (series.runs.len()) " runs." }
+        }
     }
 }
 

@@ -222,11 +222,7 @@ fn kind(plan: &Plan) -> String {
     }
     let work = serde_json::to_value(&plan.work).unwrap_or_default();
     let kind = work.get("kind").and_then(|kind| kind.as_str());
-    let is_pgbench = work.get("pgbench").is_some_and(|setup| !setup.is_null());
-    match (kind, is_pgbench) {
-        (_, true) => "pgbench".to_owned(),
-        (kind, false) => kind.unwrap_or_default().to_owned(),
-    }
+    kind.unwrap_or_default().to_owned()
 }
 
 fn belongs(plan: &Plan) -> Option<(&'static str, String)> {

@@ -3,11 +3,11 @@
 use crate::entry::Entry;
 use crate::frame::{Frame, framed, host_name, moment};
 use crate::lab::Lab;
-use crate::page::Page;
 use crate::route::{Links, Route};
-use crate::run::{hide, within};
 use crate::runs::table;
 use crate::study::{Loaded, place_unbegun, study_context, tables_of};
+use crate::within::{hide, within};
+use crate::written::Page;
 use deltabench_lab::{analyse_this_hour, store_problem};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;

@@ -2,8 +2,8 @@
 
 use crate::home::changes;
 use crate::lab::Lab;
-use crate::page::{Kind, Page};
 use crate::route::Route;
+use crate::written::{Kind, Page};
 use deltabench_model::problem::Problem;
 use deltabench_report::words;
 use maud::{PreEscaped, html};

@@ -168,3 +168,35 @@ pub(crate) fn waits(lab: &Lab, missing: usize) -> Markup {
 pub(crate) fn moment(unix_ms: i64) -> Markup {
     html! { time.nowrap datetime=(words::timestamp(unix_ms)) { (words::date(unix_ms)) } }
 }
+
+/// A cell, leading to its series on the run's host.
+pub(crate) fn cell_link(entry: &Entry, cell: u32, links: &Links) -> Markup {
+    html! {
+        @if let Some(cell) = entry.cell(cell) {
+            @match &entry.host {
+                Some(host) => {
+                    a href=(links.to(&Route::Cell(cell.key.clone(), host.key.clone()))) { (cell.name) }
+                },
+                None => (cell.name),
+            }
+        }
+    }
+}
+
+/// `postgres:18.6, postgres:17.11`: candidate and base, each leading to its page.
+pub(crate) fn pair(entry: &Entry, outcome: &Outcome, links: &Links) -> Markup {
+    html! {
+        @if let Some(server) = entry.server(outcome.candidate) { (version_link(server, links)) }
+        @if let Some(base) = entry.base() { " relative to " (version_link(base, links)) }
+    }
+}
+
+/// State and host of a run, for tables.
+pub(crate) fn where_and_how(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
+    html! {
+        td { (state(entry, lab)) }
+        td data-name="host" {
+            @if let Some(host) = &entry.host { (host_link(host, lab, links)) }
+        }
+    }
+}

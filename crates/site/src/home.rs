@@ -1,13 +1,11 @@
 //! The first page: what changed, what is measured, which hosts, what is newest.
 
 use crate::entry::Entry;
-use crate::frame::{
-    Frame, framed, host_link, moment, run_link, state, verdict, version_link, waits,
-};
+use crate::frame::{Frame, cell_link, framed, moment, pair, run_link, verdict, waits};
 use crate::lab::Lab;
 use crate::outcome::Outcome;
-use crate::page::Page;
 use crate::route::{Links, Route};
+use crate::written::Page;
 use deltabench_compare::comparison::Verdict;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
@@ -176,38 +174,6 @@ fn row(change: &Change, links: &Links) -> Markup {
                 @match &outcome.another { Some(note) => (note), None => "not known" }
             }
             td { (run_link(entry, links)) " " small { (moment(entry.started_unix_ms)) } }
-        }
-    }
-}
-
-/// A cell, leading to its series on the run's host.
-pub(crate) fn cell_link(entry: &Entry, cell: u32, links: &Links) -> Markup {
-    html! {
-        @if let Some(cell) = entry.cell(cell) {
-            @match &entry.host {
-                Some(host) => {
-                    a href=(links.to(&Route::Cell(cell.key.clone(), host.key.clone()))) { (cell.name) }
-                },
-                None => (cell.name),
-            }
-        }
-    }
-}
-
-/// `postgres:18.6, postgres:17.11`: candidate and base, each leading to its page.
-pub(crate) fn pair(entry: &Entry, outcome: &Outcome, links: &Links) -> Markup {
-    html! {
-        @if let Some(server) = entry.server(outcome.candidate) { (version_link(server, links)) }
-        @if let Some(base) = entry.base() { " relative to " (version_link(base, links)) }
-    }
-}
-
-/// State and host of a run, for tables.
-pub(crate) fn where_and_how(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
-    html! {
-        td { (state(entry, lab)) }
-        td data-name="host" {
-            @if let Some(host) = &entry.host { (host_link(host, lab, links)) }
         }
     }
 }

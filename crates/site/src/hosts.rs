@@ -3,9 +3,9 @@
 use crate::entry::{Entry, Host};
 use crate::frame::{Frame, framed, host_link, host_name, moment, run_link};
 use crate::lab::Lab;
-use crate::page::Page;
 use crate::route::Links;
 use crate::runs;
+use crate::written::Page;
 use deltabench_lab::{Placebos, store_problem};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;

@@ -2,9 +2,9 @@
 
 use crate::entry::Entry;
 use crate::outcome::Outcome;
-use crate::page::Page;
 use crate::route::Route;
 use crate::withhold::Secrets;
+use crate::written::Page;
 use deltabench_compare::comparison::Comparison;
 use deltabench_lab::{Analysed, analyse, store_problem};
 use deltabench_model::plan::Plan;
@@ -145,7 +145,7 @@ impl Lab {
         entry.map_or_else(Vec::new, |entry| entry.cores.clone())
     }
 
-    /// What runs depend on beside their own records: the withdrawals of the lab, and runs that belong to them.
+    /// What a run depends on: its own records, the withdrawals of the lab, and runs that belong to it.
     pub(crate) fn stamp_of(&self, entry: &Entry) -> String {
         let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), entry.stamp.clone()];
         for other in &self.entries {

@@ -1,19 +1,19 @@
 //! A run's report within its lab, and what a run has measured so far.
 
 use crate::entry::Entry;
-use crate::frame::{Frame, LIVE, framed, host_link, moment, run_link, state, version_link, way};
+use crate::executions;
+use crate::frame::{Frame, LIVE, framed, host_link, moment, run_link, state, version_link};
 use crate::lab::Lab;
-use crate::page::Page;
 use crate::route::{Links, Route, segment};
-use crate::{executions, withhold};
-use deltabench_model::plan::{Plan, Role};
+use crate::within::{hide, within};
+use crate::written::Page;
+use deltabench_model::plan::Role;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use deltabench_report::html as report;
 use deltabench_store::RunState;
 use maud::{Markup, html};
 
-const STYLE: &str = include_str!("site.css");
 /// Other times of the same comparison that a report links to.
 const TIMES: usize = 12;
 
@@ -44,21 +44,6 @@ pub(crate) fn page(lab: &mut Lab, name: &str, links: &Links) -> Result<Option<Pa
     ))))
 }
 
-/// Takes out of a plan what says where and by whom it was asked for.
-pub(crate) fn hide(plan: &mut Plan, lab: &Lab) {
-    if !lab.shows_hosts {
-        plan.command = vec![withhold::COMMAND.to_owned()];
-    }
-}
-
-/// A page that stands for itself, with the way through the lab and what it has to do with the rest of it.
-pub(crate) fn within(page: &str, about: &Markup, links: &Links) -> String {
-    let style = format!("<style>{STYLE}</style></head>");
-    let top = html! { (way(links)) (about) }.into_string();
-    let with_style = page.replacen("</head>", &style, 1);
-    with_style.replacen("<main>", &format!("<main>{top}"), 1)
-}
-
 /// What a run has to do with the rest of the lab.
 pub(crate) fn about(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
     let parts: Vec<&Entry> = { lab.entries.iter() }
@@ -73,6 +58,7 @@ pub(crate) fn about(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
         other.comparison == entry.comparison && other.name != entry.name && other.belongs.is_none()
     };
     let times: Vec<&Entry> = lab.entries.iter().rev().filter(same).collect();
+    let newest = times.get(..TIMES.min(times.len())).unwrap_or_default();
     let mut servers = entry
         .servers
         .iter()
@@ -93,8 +79,10 @@ pub(crate) fn about(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
                 @for server in servers { ", " (version_link(server, links)) }
             }
             (list("Runs that belong to it: ", &parts, links))
-            (list("The same versions at other times: ", times.get(..TIMES.min(times.len())).unwrap_or_default(), links))
-            @if times.len() > TIMES { p.muted { (count(times.len() - TIMES)) " earlier ones are in the list of runs." } }
+            (list("The same versions at other times: ", newest, links))
+            @if times.len() > TIMES {
+                p.muted { (count(times.len() - TIMES)) " earlier ones are in the list of runs." }
+            }
         }
     }
 }
@@ -108,11 +96,11 @@ fn belongs_to(of: &str, lab: &Lab, links: &Links) -> Markup {
     }
 }
 
-fn list(what: &str, runs: &[&Entry], links: &Links) -> Markup {
+fn list(head: &str, runs: &[&Entry], links: &Links) -> Markup {
     html! {
         @if !runs.is_empty() {
             p {
-                (what)
+                (head)
                 @for (place, entry) in runs.iter().enumerate() {
                     @if place > 0 { ", " }
                     (run_link(entry, links)) " "

@@ -1,11 +1,10 @@
 //! The list of runs.
 
 use crate::entry::Entry;
-use crate::frame::{FILTER, Frame, framed, host_name, moment, run_link};
-use crate::home::where_and_how;
+use crate::frame::{FILTER, Frame, framed, host_name, moment, run_link, where_and_how};
 use crate::lab::Lab;
-use crate::page::Page;
 use crate::route::{Links, Route};
+use crate::written::Page;
 use deltabench_report::words;
 use maud::{Markup, html};
 use std::collections::BTreeSet;

@@ -2,9 +2,9 @@
 
 use crate::frame::{FILTER, Frame, framed, host_name, moment};
 use crate::lab::Lab;
-use crate::page::Page;
 use crate::route::{Links, Route};
 use crate::runs::searched;
+use crate::written::Page;
 use crate::{cells, executions, hosts, versions};
 use deltabench_lab::store_problem;
 use deltabench_model::problem::Problem;

@@ -1,12 +1,11 @@
 //! Builds: where each was measured, against what, and what came of it.
 
 use crate::entry::{COUNT, Entry, Version};
-use crate::frame::{Frame, framed, host_link, moment, run_link, verdict, waits};
-use crate::home::{cell_link, pair};
+use crate::frame::{Frame, cell_link, framed, host_link, moment, pair, run_link, verdict, waits};
 use crate::lab::Lab;
 use crate::outcome::Outcome;
-use crate::page::Page;
 use crate::route::{Links, Route};
+use crate::written::Page;
 use deltabench_model::plan::Role;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;

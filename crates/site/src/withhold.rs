@@ -4,7 +4,7 @@
 //! and targets is replaced in the text of the finished page.
 
 use crate::entry::{Entry, digest};
-use crate::page::{Kind, Page};
+use crate::written::{Kind, Page};
 use deltabench_lab::store_problem;
 use deltabench_model::fact::MachineName;
 use deltabench_model::problem::Problem;
@@ -117,7 +117,7 @@ impl Secrets {
     }
 
     /// Markup without them: known words in text alone, because a host may be called `main`; paths and
-    /// addresses also in attributes. Our own script and style stay as they are, because their hash is checked.
+    /// addresses also in attributes. Our own script and style stay as they are: their hash is checked.
     fn clean_markup(&self, text: &str) -> String {
         let mut clean = String::with_capacity(text.len());
         let mut rest = text;

@@ -92,8 +92,8 @@ impl Store {
         }
     }
 
-    /// Opens a lab that must already be there to read it alone: nothing in it changes, not even its schema. Of
-    /// one with an older schema, or of a directory that cannot be written, a copy is read.
+    /// Opens a lab that must already be there to read it alone: nothing in it changes, not even its schema.
+    /// Of one with an older schema, or of a directory that cannot be written, a copy is read.
     ///
     /// Errors: as [`Store::open_existing`].
     pub fn open_to_read(lab: &Path) -> Result<Self, StoreError> {

@@ -2,8 +2,9 @@
 
 use super::Site;
 use super::events::{Events, follow};
-use crate::page::{Page, page};
+use crate::page::page;
 use crate::route::Route;
+use crate::written::Page;
 use deltabench_model::problem::Problem;
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
