@@ -111,31 +111,29 @@ fn jobs(root: &Path, own: &Path, built: &Built, scratch: &Scratch) -> anyhow::Re
 
 /// The page's bundle, and the page in a browser.
 fn browser(root: &Path, own: &Path, built: &Built) -> anyhow::Result<Job> {
-    let writes =
-        |binary: &&TestBinary| binary.package == "deltabench-report" && binary.target == "it";
-    let report = built
-        .tests
-        .iter()
-        .find(writes)
-        .context("no tests of the report")?;
     let pages = built.program.with_file_name("pages");
     std::fs::create_dir_all(&pages).with_context(|| format!("cannot make {}", pages.display()))?;
     let mut bundle = Command::new(own);
     bundle.args(["web", "--check"]).current_dir(root);
-    let mut write = report.command();
-    write.args([
-        "--quiet",
-        "--exact",
-        "page::pages_for_browsers_can_be_written",
-    ]);
+    let write = |package: &str, module: &str| -> anyhow::Result<Command> {
+        let writes = |binary: &&TestBinary| binary.package == package && binary.target == "it";
+        let tests = built.tests.iter().find(writes);
+        let tests = tests.with_context(|| format!("no tests of {package}"))?;
+        let mut write = tests.command();
+        let test = format!("{module}::pages_for_browsers_can_be_written");
+        write.args(["--quiet", "--exact", &test]);
+        Ok(write)
+    };
+    let mut reports = write("deltabench-report", "page")?;
+    let mut lab = write("deltabench-site", "published")?;
     let mut open = Command::new(root.join("scripts/test-web"));
     open.current_dir(root);
-    for step in [&mut write, &mut open] {
+    for step in [&mut reports, &mut lab, &mut open] {
         step.env("DELTABENCH_PAGES", &pages);
     }
     Ok(Job {
         name: "web (scripts/test-web)".to_owned(),
-        steps: vec![bundle, write, open],
+        steps: vec![bundle, reports, lab, open],
         waits: true,
     })
 }

@@ -13,6 +13,7 @@ pub mod replay;
 pub mod results;
 pub mod selfcheck;
 pub mod shape;
+pub mod site;
 
 use crate::failure::EXIT_CODES;
 use crate::kinds;
@@ -30,6 +31,7 @@ use results::{
     Confirm, ExportArguments, InvalidateArguments, LedgerArguments, Notes, Report, Resume,
 };
 use selfcheck::{CalibrateArguments, CrosscheckArguments, DoctorArguments, Selfbench};
+use site::{PublishArguments, WebArguments};
 use std::path::PathBuf;
 
 /// Is this database slower than that one, where, by how much, and why - with error bars.
@@ -136,6 +138,12 @@ pub enum Command {
     /// Compare a server with itself, or with a known slowdown, to see how often the verdict is right
     #[command(after_help = "Example: deltabench calibrate postgres:18 --runs 10 --inject 3%")]
     Calibrate(CalibrateArguments),
+    /// Write the pages of this lab into a directory: a site that needs no server
+    #[command(after_help = "Example: deltabench publish site")]
+    Publish(PublishArguments),
+    /// Show the pages of this lab in a browser on this machine, read only; it can never start a run
+    #[command(after_help = "Example: deltabench web --port 7755")]
+    Web(WebArguments),
     /// List the runs in the lab directory
     #[command(after_help = "Example: deltabench list --lab deltabench-lab")]
     List,

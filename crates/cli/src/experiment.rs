@@ -15,7 +15,7 @@ use crate::follow_up::FollowUp;
 use crate::host::{self, check_fits, swept_host};
 use crate::output::{Destinations, analyse_run};
 use crate::store::{open_store, store_problem};
-use crate::study::{self, Loaded};
+use crate::study;
 use crate::{interrupt, kinds};
 use deltabench_experiment::{Experiment, Part, STARTER};
 use deltabench_kinds::run_half;
@@ -24,6 +24,7 @@ use deltabench_model::problem::Problem;
 use deltabench_run::fleet::Host;
 use deltabench_run::planning::{self, Request};
 use deltabench_run::session::SessionEnd;
+use deltabench_site::Loaded;
 use deltabench_store::RunState;
 use deltabench_workload::{Library, mix};
 use servers::Found;
@@ -162,7 +163,7 @@ pub fn carry_out(
         if !plan.candidates().is_empty() {
             bench.publish(&part, SessionEnd::Finished, &destinations)?;
         }
-        known.push(Loaded::of(&config.lab, part, &bench.store)?);
+        known.push(Loaded::of(&config.lab, part, &bench.store).map_err(Failure::Failed)?);
         if counted == FollowUp::Interrupted {
             return Ok(interrupted(&plan));
         }

@@ -36,7 +36,6 @@ mod listing;
 mod output;
 mod packaging;
 mod pause;
-mod placed;
 mod progress;
 mod ready;
 mod rebased;
@@ -47,6 +46,7 @@ mod resume;
 mod selfbench;
 mod sensitivity;
 mod sessions;
+mod site;
 mod store;
 mod study;
 mod targets;
@@ -90,6 +90,8 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Ledger(ledger) => ledger::ledger(&ledger, &config),
         Command::Invalidate(invalidate) => invalidate::invalidate(&invalidate, &config),
         Command::Export(export) => export::export(&export, &config),
+        Command::Publish(publish) => site::publish(&publish, &config),
+        Command::Web(web) => site::web(&web, &config),
         Command::List => listing::runs(&config),
         Command::Targets(targets) => listing::targets(&targets, &config),
         Command::Fetch(fetch) => listing::fetch(&fetch, &config),

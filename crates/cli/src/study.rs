@@ -5,44 +5,18 @@ use crate::config::Config;
 use crate::console::{self, print_stdout, say, write_file};
 use crate::failure::Failure;
 use crate::output::analyse_this_hour;
-use crate::placed::{self, Placed};
 use crate::rebased::relative_to;
 use crate::replay::only_reported;
 use crate::store::store_problem;
 use crate::text::colour;
-use deltabench_compare::absolute::CellResult;
-use deltabench_compare::comparison::{Comparison, Verdict};
-use deltabench_compare::study::{Axis, Study, StudyRun, StudyTable, study};
-use deltabench_experiment::Experiment;
-use deltabench_lab::Analysed;
-use deltabench_model::fact::MachineName;
-use deltabench_model::invalidation::Invalidation;
-use deltabench_model::occasion::HostIdentity;
-use deltabench_model::plan::Plan;
+use deltabench_compare::comparison::Verdict;
+use deltabench_compare::study::{Axis, Study, StudyTable};
 use deltabench_model::problem::Problem;
-use deltabench_report::{
-    JsonVersion, StudyContext, StudyFormat, StudyRunFacts, TerminalOptions, render_study, resolved,
-};
-use deltabench_store::{Found, RunState, Store};
+use deltabench_report::{JsonVersion, StudyFormat, TerminalOptions, render_study, resolved};
+use deltabench_site::{Loaded, place_unbegun, study_context, tables_of};
+use deltabench_store::{Found, Store};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-/// A run with what its lab says of it.
-pub struct Loaded {
-    run: String,
-    plan: Plan,
-    comparison: Comparison,
-    results: Vec<CellResult>,
-    host: String,
-    /// Of a unit of a fleet: its lane, and where it was measured, if it was.
-    placed: Option<(u32, Option<HostIdentity>)>,
-    state: String,
-    /// Its own page, relative to the lab.
-    page: Option<String>,
-    withdrawn: Vec<Invalidation>,
-    /// The base that it was planned with, if it is judged relative to another one.
-    planned_base: Option<String>,
-}
 
 /// What the names of a `report` stand for.
 pub enum Wanted {
@@ -162,34 +136,6 @@ pub fn publish(
     Ok(exit_code(&study, &loaded))
 }
 
-impl Loaded {
-    /// What a study needs of a run; slices and counters are given back.
-    ///
-    /// Errors: a store that cannot be read.
-    pub fn of(lab: &Path, analysed: Analysed, store: &Store) -> Result<Self, Failure> {
-        let Analysed {
-            plan,
-            comparison,
-            context,
-            ..
-        } = analysed;
-        let page = format!("{}.html", context.run);
-        Ok(Self {
-            host: host_of(&context.run, lab, store)?,
-            placed: placed_of(&context.run, &plan, store)?,
-            state: context.state,
-            // It is relative to the planned base.
-            page: (context.planned_base.is_none() && lab.join(&page).is_file()).then_some(page),
-            withdrawn: context.invalidations,
-            planned_base: context.planned_base.map(|base| resolved(&plan, base)),
-            run: context.run,
-            plan,
-            comparison,
-            results: context.results,
-        })
-    }
-}
-
 /// Loads these runs, but those that are known, relative to another base than the planned one if it is named.
 fn load(
     runs: &[(PathBuf, String)],
@@ -213,86 +159,17 @@ fn load(
                         Failure::Refused(problem.detail(format!("the run is {run}")))
                     })?;
                 }
-                Loaded::of(lab, analyse_this_hour(run, &plan, &store)?, &store)?
+                Loaded::of(lab, analyse_this_hour(run, &plan, &store)?, &store)
+                    .map_err(Failure::Failed)?
             }
         });
     }
-    // A part that has not begun will be measured where the others are.
-    for place in 0..loaded.len() {
-        if let Some(host) = unbegun(&loaded, place)
-            && let Some(run) = loaded.get_mut(place)
-        {
-            run.host = host;
-        }
-    }
+    place_unbegun(&mut loaded);
     Ok(loaded)
 }
 
-/// The lane of a unit of a fleet, and where it was measured last.
-fn placed_of(
-    run: &str,
-    plan: &Plan,
-    store: &Store,
-) -> Result<Option<(u32, Option<HostIdentity>)>, Failure> {
-    let Some(part) = &plan.experiment else {
-        return Ok(None);
-    };
-    let units = store.units(&part.execution).map_err(store_problem)?;
-    let Some(unit) = units.iter().find(|unit| unit.run == run) else {
-        return Ok(None);
-    };
-    let occasion = store.occasions(run).map_err(store_problem)?.pop();
-    Ok(Some((unit.lane, occasion.map(|occasion| occasion.host))))
-}
-
-/// The machine of another part of the same execution, for one that has not begun.
-fn unbegun(loaded: &[Loaded], place: usize) -> Option<String> {
-    let execution = |one: &Loaded| Some(one.plan.experiment.as_ref()?.execution.clone());
-    let this = loaded.get(place)?;
-    let planned = RunState::Planned.word();
-    let mut others = loaded.iter().filter(|other| other.state != planned);
-    (this.state == planned)
-        .then(|| others.find(|other| execution(other) == execution(this)))
-        .flatten()
-        .map(|other| other.host.clone())
-}
-
-/// The machine that a run was measured on: as the ledger calls it, since it stays when the machine changes.
-///
-/// A run that never had a placebo cell is in no ledger: its lab stands for its machine.
-fn host_of(run: &str, lab: &Path, store: &Store) -> Result<String, Failure> {
-    if let Some(MachineName(name)) = store.last_fact(run, None).map_err(store_problem)? {
-        return Ok(name);
-    }
-    let lines = store.placebo_results().map_err(store_problem)?;
-    let known = lines.into_iter().rev().find(|line| line.run == run);
-    Ok(known.map_or_else(
-        || format!("the machine of {}", lab.display()),
-        |line| line.result.host,
-    ))
-}
-
 fn tables(loaded: &[Loaded], by: Option<By>) -> Result<Study, Failure> {
-    // Repetitions on different hosts are repetitions: hosts of one execution are no axis of it.
-    let fleet = "the hosts of a fleet";
-    let runs: Vec<StudyRun<'_>> = loaded
-        .iter()
-        .map(|loaded| StudyRun {
-            run: &loaded.run,
-            plan: &loaded.plan,
-            comparison: &loaded.comparison,
-            results: &loaded.results,
-            host: if loaded.placed.is_some() {
-                fleet
-            } else {
-                &loaded.host
-            },
-            withdrawn: &loaded.withdrawn,
-        })
-        .collect();
-    let mut study = study(&runs).map_err(Failure::Refused)?;
-    study.notes.extend(left_out(loaded));
-    study.notes.extend(placed::notes(&placed(loaded)));
+    let mut study = tables_of(loaded).map_err(Failure::Refused)?;
     let Some(by) = by else { return Ok(study) };
     let axis = Axis::from(by);
     study.tables.retain(|table| table.axis == axis);
@@ -310,36 +187,6 @@ fn tables(loaded: &[Loaded], by: Option<By>) -> Result<Study, Failure> {
         .collect();
     study.spreads.retain(|spread| kept.contains(&spread.table));
     Ok(study)
-}
-
-/// The units of a fleet that were measured.
-fn placed(loaded: &[Loaded]) -> Vec<Placed<'_>> {
-    loaded
-        .iter()
-        .filter_map(|one| {
-            let (lane, identity) = one.placed.as_ref()?;
-            Some(Placed {
-                plan: &one.plan,
-                comparison: &one.comparison,
-                identity: identity.as_ref()?,
-                machine: &one.host,
-                lane: *lane,
-            })
-        })
-        .collect()
-}
-
-/// The servers that were left out, each once, with why.
-fn left_out(loaded: &[Loaded]) -> Vec<String> {
-    let mut notes: Vec<String> = loaded
-        .iter()
-        .filter_map(|loaded| loaded.plan.experiment.as_ref())
-        .flat_map(|part| &part.left_out)
-        .map(|(server, why)| format!("left out the optional server {server}: {why}"))
-        .collect();
-    notes.sort();
-    notes.dedup();
-    notes
 }
 
 /// That the runs are relative to another server than they were planned for.
@@ -366,48 +213,7 @@ fn rendered(
     format: StudyFormat,
     options: TerminalOptions,
 ) -> String {
-    render_study(format, study, &context(loaded), options)
-}
-
-/// What the report says besides its tables.
-fn context(loaded: &[Loaded]) -> StudyContext {
-    let part = loaded
-        .first()
-        .and_then(|first| first.plan.experiment.as_ref());
-    let heading = part.and_then(|part| {
-        let scale = part.scale.as_deref();
-        Experiment::read(&part.source.file, &part.source.text, scale).ok()
-    });
-    StudyContext {
-        deltabench_version: env!("CARGO_PKG_VERSION").to_owned(),
-        execution: part.map(|part| part.execution.clone()).unwrap_or_default(),
-        about: heading.as_ref().and_then(|heading| heading.about.clone()),
-        source: heading.and_then(|heading| heading.source),
-        scale: part.and_then(|part| part.scale.clone()),
-        command: loaded
-            .first()
-            .map(|first| first.plan.command.clone())
-            .unwrap_or_default(),
-        file: part.map(|part| part.source.clone()),
-        runs: loaded.iter().map(facts).collect(),
-    }
-}
-
-fn facts(loaded: &Loaded) -> StudyRunFacts {
-    let part = loaded.plan.experiment.as_ref();
-    let whole = loaded.withdrawn.iter().find(|one| one.cell.is_none());
-    StudyRunFacts {
-        run: loaded.run.clone(),
-        state: loaded.state.clone(),
-        part: part.map(|part| (part.part, part.of)),
-        repetition: part.map_or(0, |part| part.repetition),
-        coordinates: part
-            .map(|part| part.coordinates.clone())
-            .unwrap_or_default(),
-        host: loaded.host.clone(),
-        page: loaded.page.clone(),
-        withdrawn: whole.map(|one| one.reason.clone()),
-    }
+    render_study(format, study, &study_context(loaded), options)
 }
 
 /// The exit code of a study: 1 if its tables say that something is slower, 4 if all of it is unfit, 3 if

@@ -36,7 +36,7 @@ enum Kin {
 fn kin(base: &PlannedServer, candidate: &PlannedServer) -> Kin {
     let (one, other) = (&base.installation, &candidate.installation);
     let variant = |of: &Installation| of.recipe.as_ref().map(|made| made.variant.clone());
-    if server(base) == server(candidate) {
+    if version_key(base) == version_key(candidate) {
         Kin::Copy
     } else if (one.engine, one.origin, branch(one)) == (other.engine, other.origin, branch(other))
         && variant(one) == variant(other)
@@ -169,7 +169,7 @@ fn pairs(run: &str, plan: &Plan, store: &Store) -> Result<Vec<Pair>, Problem> {
             candidate: *candidate,
             key: key.clone(),
             kind: (kin(base, planned), plan.draws_executables()),
-            same: format!("{} {} {key}", server(base), server(planned)),
+            same: format!("{} {} {key}", version_key(base), version_key(planned)),
         };
         candidates.iter().map(pair).collect::<Vec<Pair>>()
     };
@@ -178,7 +178,7 @@ fn pairs(run: &str, plan: &Plan, store: &Store) -> Result<Vec<Pair>, Problem> {
 
 /// What a server is, by content: its binary, wherever it lies, and what it runs with. Of a server that was
 /// there before only its address is known.
-fn server(planned: &PlannedServer) -> String {
+pub fn version_key(planned: &PlannedServer) -> String {
     let build = &planned.installation;
     let binary = match build.binary_sha256.as_str() {
         "" => build.resolved.as_str(),

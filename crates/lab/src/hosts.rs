@@ -6,7 +6,7 @@ use deltabench_store::{Store, StoreError};
 
 /// The host of a run: what two runs have in common if their machine was the same and had not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RunHost {
+pub enum RunHost {
     /// As the machine identified itself, to a program that measured in this way
     /// ([`deltabench_model::occasion::MEASUREMENT_VERSION`]).
     Identified { host: HostIdentity, measured: u32 },
@@ -22,7 +22,7 @@ impl RunHost {
     /// The host of a run; `None` if it is not known, or the run was resumed on another one or in another way.
     ///
     /// Errors: the store cannot be read.
-    pub(crate) fn of(run: &str, store: &Store) -> Result<Option<Self>, StoreError> {
+    pub fn of(run: &str, store: &Store) -> Result<Option<Self>, StoreError> {
         let of = |one: Occasion| Self::Identified {
             host: one.host,
             measured: one.measurement_version,

@@ -23,11 +23,13 @@ mod withdrawal;
 pub use analysed::{Analysed, analyse, analyse_this_hour};
 pub use counted::counted_cells;
 pub use explained::{EXPLAINED, changed, explained};
+pub use history::version_key;
+pub use hosts::RunHost;
 pub use judged::Judged;
 pub use names::{confirmation_name, count_name, sample_name};
 pub use placebos::{CountedRun, Placebos};
 pub use sensitivity::sensitivity_name;
-pub use series::series_of;
+pub use series::{series_of, stored as series_of_run};
 pub use sessions::session_name;
 pub use withdrawal::cell_label;
 

@@ -22,7 +22,7 @@ pub fn series_of(plan: &Plan, text: impl Fn(&str) -> Option<String>) -> Vec<Seri
 /// deltabench, so theirs are series of their own.
 ///
 /// Errors: the store cannot be read.
-pub(crate) fn stored(run: &str, plan: &Plan, store: &Store) -> Result<Vec<Series>, Problem> {
+pub fn stored(run: &str, plan: &Plan, store: &Store) -> Result<Vec<Series>, Problem> {
     let known = store.series(run).map_err(store_problem)?;
     let of = |cell| series(plan, cell, None, None);
     Ok(match known.len() == plan.cells.len() {

@@ -16,6 +16,7 @@ mod error;
 mod file;
 pub mod host;
 pub mod kernel;
+pub mod locks;
 mod maps;
 pub mod memory;
 pub mod mounts;

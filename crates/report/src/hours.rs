@@ -9,7 +9,7 @@ use deltabench_model::plan::Plan;
 use deltabench_model::units::{count, index};
 
 /// `-1.3 % [-1.7, -0.9] this hour; another hour: [-2.9, +0.3] (assumed)`, where that is known.
-pub(crate) fn note(cell: &CellComparison) -> Option<String> {
+pub fn note(cell: &CellComparison) -> Option<String> {
     let speed = cell.metric(Metric::Throughput)?;
     let hours = speed.hours.as_ref()?;
     let enough = index(u64::from(cell.blocks)) >= MIN_BLOCKS;

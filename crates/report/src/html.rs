@@ -46,6 +46,11 @@ const SCRIPT: &str = include_str!("../web/dist/report.js");
 /// Its SHA-256 in base64: the only script that the page allows.
 const SCRIPT_HASH: &str = include_str!("../web/dist/report.sha256");
 
+/// The style that all pages have in common.
+pub fn style() -> &'static str {
+    STYLE
+}
+
 /// The report as one self-contained HTML file.
 pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
     let summary = summary(comparison, plan);

@@ -60,7 +60,8 @@ pub use context::{
 pub use costs::costs_table;
 pub use csv::csv;
 pub use explained::{counted_in_short, explained_markdown, explained_text, explanation_lines};
-pub use html::{bisected_html, html};
+pub use hours::note as another_hour;
+pub use html::{bisected_html, html, style};
 pub use json::{JsonVersion, explained_json, json, of_no_run};
 pub use junit::junit;
 pub use ledger::{coverage_json, metric_word, narrow_words};

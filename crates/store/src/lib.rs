@@ -20,6 +20,7 @@ mod read_only;
 mod records;
 mod rows;
 mod runs;
+mod stamps;
 mod store;
 mod units;
 mod visits;
@@ -27,8 +28,9 @@ mod withdrawals;
 
 pub use error::StoreError;
 pub use ledger::{LedgerLine, PlaceboResult, RecordedRatio};
-pub use lock::RunLock;
+pub use lock::{LOCK_NAME, RunLock};
 pub use merge::{Merged, Sealed};
 pub use runs::{Found, Reached, RunState, RunSummary};
+pub use stamps::RunStamp;
 pub use store::{FILE_NAME, Recorded, Store};
 pub use units::{Execution, UnitEvent, UnitRow};

@@ -8,7 +8,7 @@ use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// Name of the lock file in the lab directory.
-const LOCK_NAME: &str = "run.lock";
+pub const LOCK_NAME: &str = "run.lock";
 
 /// Held while a run is measured; ends with the process, however that dies.
 #[derive(Debug)]

@@ -95,6 +95,21 @@ const CREATE_MIGRATION: &str = "create table if not exists migration (
     applied_by text not null
 ) strict;";
 
+/// Whether the file has the newest schema. Errors: a file that is newer than this program or not ours.
+pub(crate) fn is_newest(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+    let found = newest(connection, path)?;
+    let known = MIGRATIONS.iter().map(|(number, ..)| *number).max();
+    let known = known.unwrap_or(0);
+    match found > known {
+        true => Err(StoreError::Newer {
+            path: path.to_owned(),
+            found,
+            known,
+        }),
+        false => Ok(found == known),
+    }
+}
+
 /// Number of the newest step in the file; 0 when it is empty.
 fn newest(connection: &Connection, path: &Path) -> Result<u32, StoreError> {
     let fail = |source| StoreError::sqlite(path, "open", source);

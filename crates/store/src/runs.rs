@@ -248,7 +248,7 @@ impl Store {
 
     /// Blocks in which all was measured, and visits; where blocks are passes those of all servers, and good
     /// records.
-    fn progress_of(&self, run: i64, plan: &Plan) -> Result<(u64, u64), StoreError> {
+    pub(crate) fn progress_of(&self, run: i64, plan: &Plan) -> Result<(u64, u64), StoreError> {
         let passes = plan.work.has_passes();
         let (done, whole): (Vec<u32>, usize) = if passes {
             let records = self.collect(GOOD_RECORDS, [run], |row| row.get(0))?;

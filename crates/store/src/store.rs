@@ -1,12 +1,12 @@
 //! The file: opening it, and what is stored beside slices.
 
 use crate::error::StoreError;
-use crate::migrations::migrate;
+use crate::migrations::{is_newest, migrate};
 use crate::read_only::{LabCopy, cannot_be_written};
 use deltabench_model::fact::{Fact, FactKind};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{self, CellId, PLAN_FORMAT, Plan, ServerId};
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -90,6 +90,40 @@ impl Store {
             Err(error) if cannot_be_written(&error) => Self::open_copy(lab),
             opened => opened,
         }
+    }
+
+    /// Opens a lab that must already be there to read it alone: nothing in it changes, not even its schema.
+    /// Of one with an older schema, or of a directory that cannot be written, a copy is read.
+    ///
+    /// Errors: as [`Store::open_existing`].
+    pub fn open_to_read(lab: &Path) -> Result<Self, StoreError> {
+        let path = lab.join(FILE_NAME);
+        if !path.is_file() {
+            return Err(StoreError::Missing { path });
+        }
+        let fail = |source| StoreError::sqlite(&path, "open", source);
+        let opened = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+        let connection = opened.map_err(fail)?;
+        connection.busy_timeout(BUSY).map_err(fail)?;
+        match is_newest(&connection, &path) {
+            Ok(true) => {}
+            Ok(false) => return Self::open_copy(lab),
+            Err(error) if cannot_be_written(&error) => return Self::open_copy(lab),
+            Err(error) => return Err(error),
+        }
+        connection.set_prepared_statement_cache_capacity(32);
+        Ok(Self {
+            connection,
+            path,
+            lab: lab.to_owned(),
+            visit: None,
+            copy: None,
+        })
+    }
+
+    /// The directory of the lab.
+    pub fn lab(&self) -> &Path {
+        &self.lab
     }
 
     pub(crate) fn open_copy(lab: &Path) -> Result<Self, StoreError> {

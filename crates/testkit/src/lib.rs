@@ -12,6 +12,7 @@
 pub mod cluster;
 pub mod fake;
 pub mod installations;
+pub mod labs;
 pub mod ledger;
 pub mod small_run;
 

@@ -17,4 +17,6 @@ mod records;
 #[cfg(test)]
 mod runs;
 #[cfg(test)]
+mod stamps;
+#[cfg(test)]
 mod visits;

@@ -1,0 +1,238 @@
+//! A lab that is looked at: what is read of it, and what was read before.
+
+use crate::entry::Entry;
+use crate::outcome::Outcome;
+use crate::route::Route;
+use crate::withhold::Secrets;
+use crate::written::Page;
+use deltabench_compare::comparison::Comparison;
+use deltabench_lab::{Analysed, analyse, store_problem};
+use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
+use deltabench_report::ReportContext;
+use deltabench_store::{LOCK_NAME, RunState, Store};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Bytes of pages that are kept at most.
+const KEPT_BYTES: usize = 64 << 20;
+
+/// What pages need of an analysis.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) plan: Plan,
+    pub(crate) comparison: Comparison,
+    pub(crate) context: ReportContext,
+}
+
+/// A lab, its runs, and what their analyses said. Nothing in it is written.
+#[derive(Debug)]
+pub struct Lab {
+    pub(crate) store: Store,
+    /// Whether pages show names of hosts, paths, command lines and addresses.
+    pub(crate) shows_hosts: bool,
+    /// All runs, oldest first.
+    pub(crate) entries: Vec<Entry>,
+    version: i64,
+    /// What runs found, by run, with the stamp of what it was read from.
+    pub(crate) outcomes: BTreeMap<String, (String, Vec<Outcome>)>,
+    pages: BTreeMap<Route, Page>,
+    kept_bytes: usize,
+    /// The run that is measured now.
+    pub(crate) measured: Option<String>,
+    pub(crate) secrets: Secrets,
+    /// Whether it shows a part of the runs alone.
+    pub(crate) is_part: bool,
+    /// The newest analysis, with its run: a page and the JSON of one run are often made together.
+    newest: Option<(String, Arc<Read>)>,
+}
+
+impl Lab {
+    /// Opens a lab to look at it.
+    ///
+    /// Errors: no lab there, or one that cannot be read.
+    pub fn open(directory: &Path, shows_hosts: bool) -> Result<Self, Problem> {
+        let store = Store::open_to_read(directory)?;
+        let mut lab = Self {
+            store,
+            shows_hosts,
+            entries: Vec::new(),
+            version: 0,
+            outcomes: BTreeMap::new(),
+            pages: BTreeMap::new(),
+            kept_bytes: 0,
+            measured: None,
+            secrets: Secrets::default(),
+            is_part: false,
+            newest: None,
+        };
+        lab.read()?;
+        lab.measured = lab.measured_now();
+        Ok(lab)
+    }
+
+    /// Looks again, if somebody has written to the lab since.
+    ///
+    /// Errors: the store cannot be read.
+    pub fn refresh(&mut self) -> Result<(), Problem> {
+        if self.store.data_version().map_err(store_problem)? != self.version {
+            self.read()?;
+        }
+        let measured = self.measured_now();
+        if measured != self.measured {
+            self.measured = measured;
+            self.forget_pages();
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<(), Problem> {
+        self.version = self.store.data_version().map_err(store_problem)?;
+        let mut known: BTreeMap<String, Entry> = { self.entries.drain(..) }
+            .map(|entry| (entry.name.clone(), entry))
+            .collect();
+        for stamp in self.store.stamps().map_err(store_problem)? {
+            let before = known
+                .remove(&stamp.run)
+                .filter(|entry| entry.stamp == stamp.stamp);
+            self.entries.push(match before {
+                Some(entry) => entry,
+                None => Entry::read(&stamp.run, &stamp.stamp, &self.store)?,
+            });
+        }
+        if !self.shows_hosts {
+            self.secrets = Secrets::of(&self.entries, &self.store)?;
+            for server in self.entries.iter_mut().flat_map(|entry| &mut entry.servers) {
+                server.name = self.secrets.clean(&server.name);
+                server.version.target = self.secrets.clean(&server.version.target);
+            }
+        }
+        self.newest = None;
+        self.forget_pages();
+        Ok(())
+    }
+
+    /// The run that holds this lab's lock, by what the lock's file says. Nothing is locked to find out, so
+    /// that no run is refused for it.
+    fn measured_now(&self) -> Option<String> {
+        let path = self.store.lab().join(LOCK_NAME);
+        if !deltabench_proc::locks::is_locked(&path) {
+            return None;
+        }
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let name = text
+            .strip_prefix("run ")
+            .and_then(|rest| rest.split(',').next());
+        Some(name.unwrap_or("a run").trim().to_owned())
+    }
+
+    /// A run by its name, as it is or as part of a path.
+    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+        let is = |entry: &&Entry| entry.name == name || crate::route::segment(&entry.name) == name;
+        self.entries.iter().find(is)
+    }
+
+    /// Whether analyses have to wait for the end of a run.
+    pub(crate) fn must_wait(&self) -> bool {
+        self.measured.is_some()
+    }
+
+    /// The cores of a run that is measured now, if it was given cores by hand: others are drawn for each
+    /// visit, and may be any.
+    pub(crate) fn measured_cores(&self) -> Vec<usize> {
+        let entry = self.measured.as_deref().and_then(|name| self.entry(name));
+        entry.map_or_else(Vec::new, |entry| entry.cores.clone())
+    }
+
+    /// What a run depends on: its own records, the withdrawals of the lab, and runs that belong to it.
+    pub(crate) fn stamp_of(&self, entry: &Entry) -> String {
+        let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), entry.stamp.clone()];
+        for other in &self.entries {
+            let belongs = other
+                .belongs
+                .as_ref()
+                .is_some_and(|(_, of)| *of == entry.name);
+            let is_withdrawn = other.withdrawn.is_some() || other.partly_withdrawn;
+            if belongs || is_withdrawn {
+                parts.push(format!("{} {}", other.name, other.stamp));
+            }
+        }
+        crate::entry::digest(&parts.join("\n"))
+    }
+
+    /// What a run found, from an analysis unless that is known; `None` while a measured run must not be
+    /// disturbed.
+    ///
+    /// Errors: the store cannot be read.
+    pub(crate) fn outcomes(&mut self, name: &str) -> Result<Option<Vec<Outcome>>, Problem> {
+        let Some(entry) = self.entry(name) else {
+            return Ok(None);
+        };
+        let (name, stamp) = (entry.name.clone(), self.stamp_of(entry));
+        if let Some((_, found)) = self.outcomes.get(&name).filter(|(of, _)| *of == stamp) {
+            return Ok(Some(found.clone()));
+        }
+        if self.must_wait() {
+            return Ok(None);
+        }
+        // Only measured runs have something to compare.
+        if entry.state == RunState::Planned || entry.is_replay && entry.visits_done == 0 {
+            return Ok(Some(Vec::new()));
+        }
+        self.analysed(&name)?;
+        Ok(self.outcomes.get(&name).map(|(_, found)| found.clone()))
+    }
+
+    /// Analyses a run, and keeps what it found.
+    ///
+    /// Errors: the store cannot be read.
+    pub(crate) fn analysed(&mut self, name: &str) -> Result<Arc<Read>, Problem> {
+        if let Some((_, read)) = self.newest.as_ref().filter(|(of, _)| of == name) {
+            return Ok(Arc::clone(read));
+        }
+        let plan = self.store.plan(name).map_err(store_problem)?;
+        let Analysed {
+            plan,
+            comparison,
+            context,
+            ..
+        } = analyse(name, &plan, &self.store)?;
+        let read = Arc::new(Read {
+            plan,
+            comparison,
+            context,
+        });
+        let found = Outcome::all(&read.comparison, &read.context.invalidations);
+        let stamp = self.entry(name).map(|entry| self.stamp_of(entry));
+        self.outcomes
+            .insert(name.to_owned(), (stamp.unwrap_or_default(), found));
+        self.newest = Some((name.to_owned(), Arc::clone(&read)));
+        Ok(read)
+    }
+
+    /// A page that was made before and still holds.
+    pub(crate) fn kept(&self, route: &Route) -> Option<Page> {
+        self.pages.get(route).cloned()
+    }
+
+    /// Keeps a page for whoever asks for it next.
+    pub(crate) fn keep(&mut self, route: &Route, page: &Page) {
+        self.kept_bytes += page.text.len();
+        if self.kept_bytes > KEPT_BYTES {
+            self.forget_pages();
+            self.kept_bytes = page.text.len();
+        }
+        self.pages.insert(route.clone(), page.clone());
+    }
+
+    fn forget_pages(&mut self) {
+        self.pages.clear();
+        self.kept_bytes = 0;
+    }
+
+    /// The lab's directory.
+    pub fn directory(&self) -> &Path {
+        self.store.lab()
+    }
+}

@@ -1,0 +1,36 @@
+//! How do people see a lab? Its pages, published as files or served read only.
+//!
+//! [`Lab`] is a lab that is looked at, [`Route`] names a page of it, and [`page()`] makes that page: the
+//! same bytes for [`publish()`] and for [`web::serve`], but for the links. Nothing is measured here, and nothing is
+//! written but the files of a published site. What a run says is what `lab` and `report` say of it.
+
+mod api;
+mod cells;
+mod entry;
+mod executions;
+mod feed;
+mod frame;
+mod home;
+mod hosts;
+mod lab;
+mod outcome;
+mod page;
+mod placed;
+mod publish;
+mod route;
+mod run;
+mod runs;
+mod search;
+mod study;
+mod versions;
+pub mod web;
+mod withhold;
+mod within;
+mod written;
+
+pub use lab::Lab;
+pub use page::page;
+pub use publish::{Published, publish};
+pub use route::Route;
+pub use study::{Loaded, place_unbegun, study_context, tables_of};
+pub use written::{Kind, Page};

@@ -1,0 +1,42 @@
+//! A page by its route.
+
+use crate::lab::Lab;
+use crate::route::{Links, Route};
+use crate::written::Page;
+use crate::{api, cells, executions, feed, home, hosts, run, runs, search, versions};
+use deltabench_model::problem::Problem;
+
+/// Makes a page, or gives the one that was made before; `None` where the lab has nothing of that name.
+///
+/// `published` says how it refers to other pages. Errors: the store cannot be read.
+pub fn page(lab: &mut Lab, route: &Route, published: bool) -> Result<Option<Page>, Problem> {
+    if let Some(page) = lab.kept(route) {
+        return Ok(Some(page));
+    }
+    let links = &Links::of(route, published);
+    let made = match route {
+        Route::Home => Some(home::page(lab, links)?),
+        Route::Runs => Some(runs::page(lab, links)),
+        Route::Run(name) => run::page(lab, name, links)?,
+        Route::Live(name) => run::live(lab, name, links)?,
+        Route::Execution(name) => executions::page(lab, name, links)?,
+        Route::Stored(name) => executions::stored(lab, name, links)?,
+        Route::Versions => Some(versions::list(lab, links)),
+        Route::Version(key) => versions::page(lab, key, links)?,
+        Route::Cells => Some(cells::list(lab, links)),
+        Route::Cell(cell, host) => cells::page(lab, (cell, host), links)?,
+        Route::Hosts => Some(hosts::list(lab, links)),
+        Route::Host(key) => hosts::page(lab, key, links)?,
+        Route::Search => Some(search::page(lab, links)?),
+        Route::Feed => Some(feed::page(lab)?),
+        Route::ApiRuns => Some(api::runs(lab)),
+        Route::ApiRun(name) => api::run(lab, name)?,
+        Route::ApiVersions => Some(api::versions(lab)),
+        Route::ApiHosts => Some(api::hosts(lab)),
+    };
+    let made = made.map(|page| lab.secrets.withhold(page));
+    if let Some(page) = made.as_ref().filter(|page| !page.waits) {
+        lab.keep(route, page);
+    }
+    Ok(made)
+}

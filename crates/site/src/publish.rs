@@ -1,0 +1,226 @@
+//! A lab as a folder of files, which needs no server.
+
+mod manifest;
+
+use crate::lab::Lab;
+use crate::page::page;
+use crate::route::{Links, Route};
+use crate::{cells, entry, executions, hosts, run, versions};
+use deltabench_model::problem::Problem;
+use deltabench_store::RunState;
+use manifest::{File, Manifest, hash};
+use std::path::{Path, PathBuf};
+
+/// What was done to a site's folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Published {
+    /// Files that are new or have other bytes than before.
+    pub written: u64,
+    /// Files that stayed as they were.
+    pub unchanged: u64,
+    /// Files of what is not in the lab any more.
+    pub removed: u64,
+}
+
+/// Writes the pages of a lab into a folder of their own, or brings them up to date. Each file is written next
+/// to the old one and renamed; a file whose bytes did not change is not touched.
+///
+/// `execution`: only the runs of this one. Errors: a folder that has files and is no site, a lab that is
+/// measured now, an execution that is not there; files that cannot be written.
+pub fn publish(
+    lab: &mut Lab,
+    directory: &Path,
+    execution: Option<&str>,
+) -> Result<Published, Problem> {
+    if let Some(measured) = &lab.measured {
+        return Err(
+            Problem::new("the lab is not published while it is measured")
+                .detail(format!(
+                    "{measured} is measured now, and analyses would disturb it"
+                ))
+                .hint("publish after the run"),
+        );
+    }
+    if let Some(wanted) = execution {
+        only(lab, wanted)?;
+    }
+    let before = Manifest::open(directory)?;
+    before.save(directory)?;
+    lab.outcomes.extend(before.outcomes.clone());
+    let mut site = Site {
+        directory,
+        before,
+        after: Manifest::default(),
+        done: Published::default(),
+    };
+    for route in routes(lab)? {
+        site.bring(lab, &route)?;
+    }
+    site.after.outcomes = { lab.entries.iter() }
+        .filter_map(|entry| {
+            let found = lab.outcomes.get(&entry.name)?;
+            Some((entry.name.clone(), found.clone()))
+        })
+        .collect();
+    site.clear()?;
+    site.after.save(directory)?;
+    Ok(site.done)
+}
+
+/// Forgets all runs but those of an execution, and those that belong to them.
+fn only(lab: &mut Lab, wanted: &str) -> Result<(), Problem> {
+    let known: Vec<String> = { executions::all(lab).into_iter() }
+        .map(|(name, _)| name)
+        .collect();
+    if !known.iter().any(|name| name == wanted) {
+        let problem = Problem::new(format!("there is no execution {wanted} in this lab"));
+        return Err(match known.as_slice() {
+            [] => {
+                problem.hint("leave out --execution: no run of this lab is part of an experiment")
+            }
+            _ => problem.hint(format!("it has {}", known.join(", "))),
+        });
+    }
+    lab.entries
+        .retain(|entry| entry.execution.as_deref() == Some(wanted));
+    lab.is_part = true;
+    Ok(())
+}
+
+/// All pages of a lab: those of runs first, because the others show what they found.
+fn routes(lab: &Lab) -> Result<Vec<Route>, Problem> {
+    let mut all = Vec::new();
+    for entry in &lab.entries {
+        all.push(Route::Run(entry.name.clone()));
+        all.push(Route::ApiRun(entry.name.clone()));
+    }
+    let executions = executions::all(lab).into_iter();
+    all.extend(executions.map(|(name, _)| Route::Execution(name)));
+    if !lab.is_part {
+        all.extend(executions::all_stored(lab)?.into_iter().map(Route::Stored));
+    }
+    let versions = versions::all(lab).into_iter();
+    all.extend(versions.map(|(version, _)| Route::Version(version.key)));
+    all.extend(
+        cells::all(lab)
+            .into_iter()
+            .map(|one| Route::Cell(one.key, one.host)),
+    );
+    all.extend(
+        hosts::all(lab)
+            .into_iter()
+            .map(|(host, _)| Route::Host(host.key.clone())),
+    );
+    all.extend([
+        Route::Home,
+        Route::Runs,
+        Route::Versions,
+        Route::Cells,
+        Route::Hosts,
+        Route::Search,
+        Route::Feed,
+        Route::ApiRuns,
+        Route::ApiVersions,
+        Route::ApiHosts,
+    ]);
+    Ok(all)
+}
+
+/// A folder that is brought up to date.
+struct Site<'a> {
+    directory: &'a Path,
+    before: Manifest,
+    after: Manifest,
+    done: Published,
+}
+
+impl Site<'_> {
+    /// Brings one page up to date.
+    fn bring(&mut self, lab: &mut Lab, route: &Route) -> Result<(), Problem> {
+        let name = route.file();
+        let path = self.directory.join(&name);
+        let inputs = inputs(lab, route);
+        let known = self.before.files.get(&name);
+        let same = |file: &&File| inputs.is_some() && file.inputs == inputs && path.is_file();
+        if let Some(file) = known.filter(same) {
+            self.after.files.insert(name, file.clone());
+            self.done.unchanged += 1;
+            return Ok(());
+        }
+        let Some(page) = page(lab, route, true)? else {
+            return Ok(());
+        };
+        let bytes = hash(&page.text);
+        let is_there = std::fs::read_to_string(&path).is_ok_and(|there| there == page.text);
+        if is_there {
+            self.done.unchanged += 1;
+        } else {
+            replace(&path, &page.text)?;
+            self.done.written += 1;
+        }
+        self.after.files.insert(name, File { inputs, bytes });
+        Ok(())
+    }
+
+    /// Removes the files of things that are gone, if nobody has changed them since.
+    fn clear(&mut self) -> Result<(), Problem> {
+        for (name, file) in &self.before.files {
+            let is_ours = Path::new(name)
+                .components()
+                .all(|part| matches!(part, std::path::Component::Normal(_)));
+            if self.after.files.contains_key(name) || !is_ours {
+                continue;
+            }
+            let path = self.directory.join(name);
+            let there = std::fs::read_to_string(&path);
+            if there.is_ok_and(|text| hash(&text) == file.bytes) {
+                std::fs::remove_file(&path).map_err(|error| cannot_write(&path, &error))?;
+                self.done.removed += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an expensive page is made from, as a hash; `None` for one that is made each time.
+fn inputs(lab: &Lab, route: &Route) -> Option<String> {
+    let name = match route {
+        Route::Run(name) | Route::ApiRun(name) => name,
+        _ => return None,
+    };
+    let entry = lab.entry(name)?;
+    if entry.is_replay || entry.state == RunState::Running {
+        return None;
+    }
+    let links = Links::of(route, true);
+    let about = run::about(entry, lab, &links).into_string();
+    let shows = lab.shows_hosts;
+    Some(entry::digest(&format!(
+        "{} {shows} {about}",
+        lab.stamp_of(entry)
+    )))
+}
+
+/// Writes a file next to its place and renames it.
+pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Problem> {
+    let write = |aside: &Path| {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(aside, text)?;
+        std::fs::rename(aside, path)
+    };
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".new-{}", std::process::id()));
+    let aside = PathBuf::from(aside);
+    write(&aside).map_err(|error| {
+        let _ = std::fs::remove_file(&aside);
+        cannot_write(path, &error)
+    })
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Problem {
+    Problem::new(format!("cannot write {}", path.display()))
+        .detail(error.to_string())
+        .of_machine()
+}

@@ -1,0 +1,100 @@
+//! What a site's folder holds and what it was made from.
+
+use super::{cannot_write, replace};
+use crate::outcome::Outcome;
+use deltabench_model::problem::Problem;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Its file. Without a leading dot, so that copying the folder with `*` takes it along.
+pub(super) const MANIFEST: &str = "deltabench-site.json";
+/// What it says it is.
+const FORMAT: (&str, u32) = ("deltabench.site", 1);
+
+/// The list of files, and what runs found.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    format: String,
+    version: u32,
+    /// By path within the folder.
+    pub(super) files: BTreeMap<String, File>,
+    /// By run, with the stamp of what it was read from.
+    pub(super) outcomes: BTreeMap<String, (String, Vec<Outcome>)>,
+}
+
+/// A file that was written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct File {
+    /// Of what it was made from; absent for one that is made each time.
+    pub(super) inputs: Option<String>,
+    /// Hash of its bytes.
+    pub(super) bytes: String,
+}
+
+impl Default for Manifest {
+    fn default() -> Self {
+        Self {
+            format: FORMAT.0.to_owned(),
+            version: FORMAT.1,
+            files: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
+        }
+    }
+}
+
+impl Manifest {
+    /// That of a folder; an empty one of a folder that is empty or not there.
+    ///
+    /// Errors: a folder with files of somebody else, one of a newer version, one that cannot be read.
+    pub(super) fn open(directory: &Path) -> Result<Self, Problem> {
+        std::fs::create_dir_all(directory).map_err(|error| cannot_write(directory, &error))?;
+        let path = directory.join(MANIFEST);
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            let mut files =
+                std::fs::read_dir(directory).map_err(|error| cannot_write(directory, &error))?;
+            return match files.next() {
+                None => Ok(Self::default()),
+                Some(_) => Err(foreign(
+                    directory,
+                    "it has files, and no deltabench-site.json",
+                )),
+            };
+        };
+        let known: Self = serde_json::from_str(&text)
+            .map_err(|error| foreign(directory, &format!("{MANIFEST}: {error}")))?;
+        if (known.format.as_str(), known.version) != FORMAT {
+            let what = format!("{MANIFEST} is of format {} {}", known.format, known.version);
+            return Err(foreign(directory, &what));
+        }
+        Ok(known)
+    }
+
+    /// Writes it, if it differs from what is there.
+    ///
+    /// Errors: it cannot be written.
+    pub(super) fn save(&self, directory: &Path) -> Result<(), Problem> {
+        let path = directory.join(MANIFEST);
+        // Strings, numbers and lists alone: they always have a form in JSON.
+        let text = serde_json::to_string(self).unwrap_or_default();
+        if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+            return Ok(());
+        }
+        replace(&path, &text)
+    }
+}
+
+fn foreign(directory: &Path, why: &str) -> Problem {
+    Problem::new(format!(
+        "{} is not a site of deltabench",
+        directory.display()
+    ))
+    .detail(why)
+    .hint("name a directory that is empty or not there yet")
+}
+
+/// SHA-256 of a text.
+pub(super) fn hash(text: &str) -> String {
+    format!("{:x}", Sha256::digest(text))
+}

@@ -1,0 +1,179 @@
+//! Builds: where each was measured, against what, and what came of it.
+
+use crate::entry::{COUNT, Entry, Version};
+use crate::frame::{Frame, cell_link, framed, host_link, moment, pair, run_link, verdict, waits};
+use crate::lab::Lab;
+use crate::outcome::Outcome;
+use crate::route::{Links, Route};
+use crate::written::Page;
+use deltabench_model::plan::Role;
+use deltabench_model::problem::Problem;
+use deltabench_model::units::count;
+use deltabench_report::words;
+use maud::{Markup, html};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows of results that a build's page shows.
+const ROWS: usize = 1000;
+
+/// All builds in the order of their targets, each with its runs, newest first.
+pub(crate) fn all(lab: &Lab) -> Vec<(Version, Vec<&Entry>)> {
+    let mut found: BTreeMap<String, (Version, Vec<&Entry>)> = BTreeMap::new();
+    for entry in lab.entries.iter().rev() {
+        let own: BTreeSet<&Version> = { entry.servers.iter() }
+            .filter(|server| server.role != Role::Placebo)
+            .map(|server| &server.version)
+            .collect();
+        for version in own {
+            let known = found.entry(version.key.clone());
+            let (_, runs) = known.or_insert_with(|| (version.clone(), Vec::new()));
+            if runs.last().is_none_or(|last| last.name != entry.name) {
+                runs.push(entry);
+            }
+        }
+    }
+    let mut all: Vec<_> = found.into_values().collect();
+    all.sort_by_key(|(version, _)| order(version));
+    all
+}
+
+/// By name, and numbers in it by what they are: 9.6 before 17.
+fn order(version: &Version) -> (String, Vec<u64>, String) {
+    let name = version
+        .target
+        .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let numbers = version.number.split(|c: char| !c.is_ascii_digit());
+    let numbers = numbers.filter_map(|number| number.parse().ok()).collect();
+    (name.to_owned(), numbers, version.key.clone())
+}
+
+/// The list.
+pub(crate) fn list(lab: &Lab, links: &Links) -> Page {
+    let body = html! {
+        h1 { "Versions" }
+        p.muted { "A version is a build: the hash of its executable, wherever it lies." }
+        div.scroll { table.list {
+            thead { tr {
+                th scope="col" { "target" } th scope="col" { "version" } th scope="col" { "hash" }
+                th scope="col" { "runs" } th scope="col" { "newest run" }
+            } }
+            tbody { @for (version, runs) in all(lab) { tr {
+                th scope="row" {
+                    a href=(links.to(&Route::Version(version.key.clone()))) { (version.target) }
+                }
+                td data-name="version" { (version.number) }
+                td.hash { (version.sha256.get(..16).unwrap_or("not known")) }
+                td { (words::plural(count(runs.len()), "run")) }
+                td {
+                    @if let Some(run) = runs.first() {
+                        (run_link(run, links)) " " small { (moment(run.started_unix_ms)) }
+                    }
+                }
+            } } }
+        } }
+    };
+    let frame = Frame {
+        title: "Versions",
+        links,
+        body,
+        script: None,
+    };
+    Page::html(framed(&frame))
+}
+
+/// A build's page; `None` for one that no run has.
+///
+/// Errors: the store cannot be read.
+pub(crate) fn page(lab: &mut Lab, key: &str, links: &Links) -> Result<Option<Page>, Problem> {
+    let Some((version, runs)) = all(lab).into_iter().find(|(version, _)| version.key == key) else {
+        return Ok(None);
+    };
+    let runs: Vec<Entry> = runs.into_iter().cloned().collect();
+    let (rows, missing) = rows(lab, &runs, key)?;
+    let lab = &*lab;
+    let body = html! {
+        h1 { (version.target) }
+        p.muted {
+            "version " (version.number) ", in " (words::plural(count(runs.len()), "run")) ", "
+            span.hash { @if version.sha256.is_empty() { "hash not known" } @else { (version.sha256) } }
+        }
+        section #results {
+            h2 { "Results in each cell" }
+            (waits(lab, missing))
+            @if rows.is_empty() { p { "No run compared it with another version." } } @else {
+                (table(rows.get(..ROWS.min(rows.len())).unwrap_or_default(), lab, links))
+            }
+            @if rows.len() > ROWS { p.muted { "The newest " (ROWS) " of " (rows.len()) " rows." } }
+        }
+        section {
+            h2 { "Runs" }
+            (crate::runs::table(&runs.iter().take(ROWS / 4).collect::<Vec<_>>(), lab, links))
+        }
+    };
+    let frame = Frame {
+        title: &version.target,
+        links,
+        body,
+        script: None,
+    };
+    Ok(Some(Page::html(framed(&frame)).that_waits(missing > 0)))
+}
+
+type Row = (Entry, Outcome);
+
+/// What the runs found of a build as base or candidate, by cell, the newest of each first.
+fn rows(lab: &mut Lab, runs: &[Entry], key: &str) -> Result<(Vec<Row>, usize), Problem> {
+    let (mut rows, mut missing) = (Vec::new(), 0);
+    for entry in runs {
+        let Some(found) = lab.outcomes(&entry.name)? else {
+            missing += 1;
+            continue;
+        };
+        let is_base = entry.base().is_some_and(|base| base.version.key == key);
+        let is_it = |outcome: &Outcome| {
+            let server = entry.server(outcome.candidate);
+            is_base || server.is_some_and(|server| server.version.key == key)
+        };
+        let own = found.into_iter().filter(is_it);
+        rows.extend(own.map(|outcome| (entry.clone(), outcome)));
+    }
+    let name = |(entry, outcome): &Row| {
+        entry
+            .cell(outcome.cell)
+            .map_or_else(String::new, |cell| cell.name.clone())
+    };
+    rows.sort_by_key(name);
+    Ok((rows, missing))
+}
+
+/// A row for each result.
+fn table(rows: &[Row], lab: &Lab, links: &Links) -> Markup {
+    html! {
+        div.scroll { table.list {
+            thead { tr {
+                th scope="col" { "cell" } th scope="col" { "verdict" }
+                th scope="col" { "candidate, relative to base" }
+                th scope="col" { "throughput, this hour" } th scope="col" { "another hour" }
+                th scope="col" { "run" } th scope="col" { "host" }
+            } }
+            tbody { @for (entry, outcome) in rows { tr class=[outcome.withdrawn.then_some("gone")] {
+                th scope="row" { (cell_link(entry, outcome.cell, links)) }
+                td { (verdict(outcome)) }
+                td.sides { (pair(entry, outcome, links)) }
+                td.figures data-name="this hour" {
+                    @if entry.kind == COUNT { "by counted instructions" } @else { (outcome.change) }
+                }
+                td.figures data-name="another hour" {
+                    (outcome.another.as_deref().unwrap_or("not known"))
+                }
+                td {
+                    (run_link(entry, links)) " " small {
+                        (moment(entry.started_unix_ms))
+                        @if let Some((what, _)) = &entry.belongs { ", " (what) " another run" }
+                    }
+                }
+                td { @if let Some(host) = &entry.host { (host_link(host, lab, links)) } }
+            } } }
+        } }
+    }
+}

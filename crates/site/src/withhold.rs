@@ -1,0 +1,304 @@
+//! What a published page does not say: names of hosts, paths, addresses, users.
+//!
+//! Pages are made without what names them (command lines, machine names). What is left in findings, settings
+//! and targets is replaced in the text of the finished page.
+
+use crate::entry::{Entry, digest};
+use crate::written::{Kind, Page};
+use deltabench_lab::store_problem;
+use deltabench_model::fact::MachineName;
+use deltabench_model::problem::Problem;
+use deltabench_store::Store;
+use std::collections::BTreeMap;
+
+/// What stands for a command line.
+pub(crate) const COMMAND: &str = "(the command line is not published)";
+
+/// Names that say nothing of who has them.
+const COMMON: [&str; 8] = [
+    "postgres",
+    "root",
+    "nobody",
+    "localhost",
+    "127.0.0.1",
+    "::1",
+    "server",
+    "host",
+];
+/// Folders of the kernel, which are the same everywhere.
+const KERNEL: [&str; 2] = ["/proc/", "/sys/"];
+/// What a path of one part begins with to be taken for one.
+const TOP: [&str; 10] = [
+    "/tmp", "/home", "/root", "/opt", "/usr", "/var", "/etc", "/srv", "/mnt", "/data",
+];
+/// What comes before a value that names a place or a person.
+const BEFORE: [(&str, &str); 9] = [
+    ("postgres://", "(address)"),
+    ("postgresql://", "(address)"),
+    ("ssh:", "(host)"),
+    ("hostaddr=", "(host)"),
+    ("host=", "(host)"),
+    ("user=", "(user)"),
+    ("dbname=", "(database)"),
+    ("password=", "(password)"),
+    ("service=", "(service)"),
+];
+
+/// What is withheld; nothing by default.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Secrets {
+    /// Known words, with what stands for them.
+    words: BTreeMap<String, String>,
+    withholds: bool,
+}
+
+impl Secrets {
+    /// Those of a lab.
+    ///
+    /// Errors: the store cannot be read.
+    pub(crate) fn of(entries: &[Entry], store: &Store) -> Result<Self, Problem> {
+        let mut secrets = Self {
+            words: BTreeMap::new(),
+            withholds: true,
+        };
+        for variable in ["USER", "LOGNAME", "HOSTNAME"] {
+            secrets.add(&std::env::var(variable).unwrap_or_default(), "(user)");
+        }
+        secrets.add(&store.lab().display().to_string(), "(path)");
+        for line in store.placebo_results().map_err(store_problem)? {
+            secrets.add(&line.result.host, "(host)");
+            secrets.add(machine_of(&line.result.host), "(host)");
+        }
+        for entry in entries {
+            secrets.add_run(&entry.name, store)?;
+        }
+        Ok(secrets)
+    }
+
+    fn add_run(&mut self, run: &str, store: &Store) -> Result<(), Problem> {
+        let machine: Option<MachineName> = store.last_fact(run, None).map_err(store_problem)?;
+        if let Some(MachineName(name)) = machine {
+            self.add(&name, "(host)");
+            self.add(machine_of(&name), "(host)");
+        }
+        let plan = store.plan(run).map_err(store_problem)?;
+        for planned in &plan.servers {
+            let build = &planned.installation;
+            let place = build.bin_dir.display().to_string();
+            self.add(&place, &path_word(&place));
+            let Some(remote) = &build.remote else {
+                continue;
+            };
+            self.add(&remote.host, "(host)");
+            self.add(&remote.user, "(user)");
+            self.add(&remote.database, "(database)");
+            let agent = remote.agent.as_deref().unwrap_or_default();
+            self.add(agent.strip_prefix("ssh:").unwrap_or(agent), "(host)");
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, word: &str, instead: &str) {
+        if word.len() >= 2 && !COMMON.contains(&word) {
+            self.words.insert(word.to_owned(), instead.to_owned());
+        }
+    }
+
+    /// A page without them.
+    pub(crate) fn withhold(&self, page: Page) -> Page {
+        if !self.withholds {
+            return page;
+        }
+        let text = match page.kind {
+            Kind::Json => self.clean(&page.text),
+            Kind::Html | Kind::Atom => self.clean_markup(&page.text),
+        };
+        Page { text, ..page }
+    }
+
+    /// Markup without them: known words in text alone, because a host may be called `main`; paths and
+    /// addresses also in attributes. Our own script and style stay as they are: their hash is checked.
+    fn clean_markup(&self, text: &str) -> String {
+        let mut clean = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(start) = rest.find('<') {
+            let (before, tag) = rest.split_at(start);
+            clean.push_str(&self.clean(before));
+            let end = tag.find('>').map_or(tag.len(), |end| end + 1);
+            let (tag, after) = tag.split_at(end);
+            let closing = match tag {
+                "<script>" => "</script>",
+                "<style>" => "</style>",
+                _ => "",
+            };
+            let verbatim = match closing {
+                "" => 0,
+                closing => after.find(closing).unwrap_or(after.len()),
+            };
+            clean.push_str(&patterns(tag));
+            let (own, after) = after.split_at(verbatim);
+            clean.push_str(own);
+            rest = after;
+        }
+        clean.push_str(&self.clean(rest));
+        clean
+    }
+
+    /// A text without them.
+    pub(crate) fn clean(&self, text: &str) -> String {
+        if !self.withholds {
+            return text.to_owned();
+        }
+        let mut clean = text.to_owned();
+        // The longest first: a name may be a part of another one.
+        let mut words: Vec<(&String, &String)> = self.words.iter().collect();
+        words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
+        for (word, instead) in words {
+            if clean.contains(word.as_str()) {
+                clean = without_word(&clean, word, instead);
+            }
+        }
+        patterns(&clean)
+    }
+}
+
+/// `db1 (Intel, 2 cores)` is kept as the name of a machine: its own name comes first.
+fn machine_of(name: &str) -> &str {
+    name.split([' ', ',']).next().unwrap_or_default()
+}
+
+/// Replaces a word where it stands alone, and is no key of JSON.
+fn without_word(text: &str, word: &str, instead: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(word) {
+        let (before, from) = rest.split_at(at);
+        let after = from.get(word.len()..).unwrap_or_default();
+        let joined = before.chars().next_back().or(clean.chars().next_back());
+        let alone = !joined.is_some_and(is_part) && !after.starts_with(is_part);
+        clean.push_str(before);
+        clean.push_str(match alone && !after.starts_with("\":") {
+            true => instead,
+            false => word,
+        });
+        rest = after;
+    }
+    clean.push_str(rest);
+    clean
+}
+
+/// A text without paths, connection strings and addresses.
+fn patterns(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut before = ' ';
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let found = match next {
+            '/' if begins_path(before) => path(rest),
+            'a'..='z' if !before.is_ascii_alphanumeric() => named(rest),
+            '0'..='9' if !before.is_ascii_alphanumeric() && before != '.' => address(rest),
+            _ => None,
+        };
+        let (length, instead) = match found {
+            Some((length, instead)) => (length, instead),
+            None => (next.len_utf8(), next.to_string()),
+        };
+        clean.push_str(&instead);
+        let (taken, after) = rest.split_at(length.min(rest.len()));
+        before = taken.chars().next_back().unwrap_or(before);
+        rest = after;
+    }
+    clean
+}
+
+fn begins_path(before: char) -> bool {
+    before.is_whitespace() || "\"'`(=:,>;[{|".contains(before)
+}
+
+/// The length of the path at the beginning, with what stands for it.
+fn path(text: &str) -> Option<(usize, String)> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "/._+~%-".contains(c);
+    let length = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    let path = text.get(..length)?.trim_end_matches(['.', '/']);
+    let parts = path.split('/').filter(|part| !part.is_empty()).count();
+    let is_kernel = KERNEL.iter().any(|kernel| path.starts_with(kernel));
+    let is_path = parts > 1 || TOP.contains(&path);
+    (is_path && !is_kernel).then(|| (path.len(), path_word(path)))
+}
+
+/// What stands for a path: two of them stay apart.
+fn path_word(path: &str) -> String {
+    let hash = digest(path);
+    format!("(path {})", hash.get(..4).unwrap_or_default())
+}
+
+/// A value that its own beginning names.
+fn named(text: &str) -> Option<(usize, String)> {
+    let (prefix, instead) = BEFORE.iter().find(|(prefix, _)| text.starts_with(prefix))?;
+    let value = text.get(prefix.len()..)?;
+    let ends = |c: char| c.is_whitespace() || "\"'`<>(),;\\".contains(c);
+    let length = value.find(ends).unwrap_or(value.len());
+    (length > 0).then(|| (prefix.len() + length, format!("{prefix}{instead}")))
+}
+
+/// An address of four numbers that is not this machine itself.
+fn address(text: &str) -> Option<(usize, String)> {
+    let length = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let found = text
+        .get(..length.unwrap_or(text.len()))?
+        .trim_end_matches('.');
+    let parts: Vec<&str> = found.split('.').collect();
+    let fits = parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok());
+    let is_own = found.starts_with("127.") || found == "0.0.0.0";
+    (fits && !is_own).then(|| (found.len(), "(address)".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets() -> Secrets {
+        let mut secrets = Secrets {
+            withholds: true,
+            ..Secrets::default()
+        };
+        secrets.add("main", "(host)");
+        secrets.add("db1.example", "(host)");
+        secrets
+    }
+
+    #[test]
+    fn paths_and_addresses_are_replaced_and_what_looks_like_them_is_not() {
+        let clean = secrets().clean(
+            "path:/home/kim/pg/bin and /tmp, 1200 ops/s, a/b, 10.0.3.4:5432, 127.0.0.1, 9.6.24; see \
+             /proc/sys/vm/x; dsn:postgres://kim:pw@db1/x?a=b ssh:db1 host=db1 user=kim",
+        );
+        for secret in ["kim", "/home", "/tmp", "10.0", "pw", "db1"] {
+            assert!(!clean.contains(secret), "{secret} in {clean}");
+        }
+        for kept in ["1200 ops/s", "a/b", "127.0.0.1", "9.6.24", "/proc/sys/vm/x"] {
+            assert!(clean.contains(kept), "{kept} not in {clean}");
+        }
+    }
+
+    #[test]
+    fn a_host_called_like_a_tag_or_a_key_breaks_nothing() {
+        let page = Page::html(
+            "<main class=\"main\"><p>main</p></main><script>main(\"/a/b\")</script>\
+             <script id=\"data\">{\"main\": \"main\", \"at\": \"db1.example\"}</script>"
+                .to_owned(),
+        );
+        let clean = secrets().withhold(page).text;
+        let expected = "<main class=\"main\"><p>(host)</p></main><script>main(\"/a/b\")</script>\
+             <script id=\"data\">{\"main\": \"(host)\", \"at\": \"(host)\"}</script>";
+        assert_eq!(clean, expected);
+    }
+
+    #[test]
+    fn two_paths_stay_apart() {
+        let clean = secrets().clean("path:/opt/pg17 path:/opt/pg18");
+        let (one, other) = clean.split_once(' ').unwrap();
+        assert_ne!(one, other.trim());
+    }
+}

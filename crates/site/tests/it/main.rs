@@ -1,0 +1,6 @@
+//! The pages of a lab from outside: published, served, and what both have in common.
+
+#[cfg(test)]
+mod published;
+#[cfg(test)]
+mod served;

@@ -1,0 +1,98 @@
+//! Whole labs of small runs.
+
+use crate::small_run;
+use deltabench_model::fact::MachineName;
+use deltabench_model::occasion::{HostClass, HostIdentity, Occasion, Series};
+use deltabench_model::plan::Plan;
+use deltabench_model::units::to_f64;
+use deltabench_store::{RunState, Store};
+use std::path::Path;
+
+/// 2026-11-01, milliseconds since 1970.
+const BEGAN: i64 = 1_793_491_200_000;
+const HOUR: i64 = 3_600_000;
+
+/// Makes a lab of so many finished runs, an hour apart, on one host that calls itself `secret-host`. Their
+/// servers lie in `/home/somebody/pg`, and one of ten candidates is 5 % slower in one cell.
+pub fn lab(directory: &Path, runs: u32) -> Store {
+    let mut store = Store::open(directory).unwrap();
+    for number in 0..runs {
+        let at = BEGAN + i64::from(number) * HOUR;
+        let name = run_name(number);
+        let plan = plan(number);
+        add(&mut store, (&name, &plan), at);
+        let loss = if number % 10 == 9 { 0.95 } else { 1.0 };
+        let more = 1.0 + to_f64(u64::from(number % 7)) / 1000.0;
+        small_run::keep(&mut store, &name, [loss, more, 1.0]);
+        store
+            .finish_run(&name, RunState::Finished, at + HOUR / 6)
+            .unwrap();
+    }
+    store
+}
+
+/// The name of a run of such a lab.
+pub fn run_name(number: u32) -> String {
+    format!("20261101-000000-{number:04x}")
+}
+
+/// Stores a run that begins, with its host and its series.
+pub fn add(store: &mut Store, (name, plan): (&str, &Plan), at: i64) {
+    store.create_run(name, plan, RunState::Running, at).unwrap();
+    let machine = MachineName("secret-host".to_owned());
+    store.add_fact(name, (None, None), &machine).unwrap();
+    let occasion = Occasion {
+        host: HostIdentity {
+            uid: "0123456789abcdef0123".to_owned(),
+            class: HostClass {
+                cpu_model: Some("A processor".to_owned()),
+                cores: 2,
+                memory_gib: Some(8),
+                virtual_machine: Some(true),
+            },
+            kernel: Some("6.1".to_owned()),
+            microcode: None,
+        },
+        uid: format!("uid-{name}"),
+        boot_id: None,
+        measurement_version: 1,
+        at_unix_ms: at,
+    };
+    let series = |cell: &deltabench_model::plan::Cell| {
+        let slug = format!("{}@{}", cell.workload, cell.clients);
+        Series {
+            key: format!("{:0<64}", slug.replace(['-', '@'], "0")),
+            content: format!("{{\"workload\":\"{slug}\"}}"),
+            slug,
+        }
+    };
+    let series: Vec<Series> = plan.cells.iter().map(series).collect();
+    store.add_occasion(name, &occasion, &series).unwrap();
+}
+
+/// The plan of a run of such a lab.
+pub fn plan(number: u32) -> Plan {
+    let mut plan = small_run::plan();
+    plan.command = [
+        "deltabench",
+        "compare",
+        "path:/home/somebody/pg/17",
+        "secret-option",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    for server in &mut plan.servers {
+        let is_base = server.installation.resolved == "postgres:17.11";
+        let build = match is_base {
+            true => "a".repeat(64),
+            false => format!("{:0<64}", format!("{:04x}", number % 25 + 1)),
+        };
+        server.installation.binary_sha256 = build;
+        server.installation.bin_dir = "/home/somebody/pg/bin".into();
+        if !is_base {
+            server.installation.resolved = format!("postgres:18.{}", number % 25);
+            server.installation.version = format!("18.{}", number % 25);
+        }
+    }
+    plan
+}
