@@ -137,7 +137,7 @@ impl Lab {
         self.entries.iter().find(is)
     }
 
-    /// Lets analyses for lists begin for this long from now on: what is missing then comes with the next look.
+    /// Lets analyses for lists begin for this long: what is missing then comes with the next look.
     pub(crate) fn allow(&mut self, time: Duration) {
         self.until = Some(Instant::now() + time);
     }
