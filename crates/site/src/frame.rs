@@ -152,13 +152,16 @@ pub(crate) fn verdict(outcome: &Outcome) -> Markup {
 
 /// Why a table is not complete while a run is measured here.
 pub(crate) fn waits(lab: &Lab, missing: usize) -> Markup {
-    let run = lab.measured.as_deref().unwrap_or_default();
+    let why = match &lab.measured {
+        Some(run) => format!("{run} is measured now, and an analysis would disturb it"),
+        None => "they are not analysed yet".to_owned(),
+    };
     html! {
         @if missing > 0 {
             p.unusual role="status" {
                 "Results of " (words::plural(deltabench_model::units::count(missing), "run"))
-                " are not shown yet: " (run)
-                " is measured now, and an analysis would disturb it. Load this page again after the run."
+                " are not shown, because " (why) ". Load this page again "
+                @if lab.measured.is_some() { "after the run." } @else { "to see more." }
             }
         }
     }

@@ -14,6 +14,7 @@ use deltabench_store::{LOCK_NAME, RunState, Store};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Bytes of pages that are kept at most.
 const KEPT_BYTES: usize = 64 << 20;
@@ -42,6 +43,8 @@ pub struct Lab {
     /// The run that is measured now.
     pub(crate) measured: Option<String>,
     pub(crate) secrets: Secrets,
+    /// When no further analysis may begin, where somebody waits for a page.
+    until: Option<Instant>,
     /// Whether it shows a part of the runs alone.
     pub(crate) is_part: bool,
     /// The newest analysis, with its run: a page and the JSON of one run are often made together.
@@ -64,6 +67,7 @@ impl Lab {
             kept_bytes: 0,
             measured: None,
             secrets: Secrets::default(),
+            until: None,
             is_part: false,
             newest: None,
         };
@@ -133,6 +137,11 @@ impl Lab {
         self.entries.iter().find(is)
     }
 
+    /// Lets analyses for lists begin for this long: what is missing then comes with the next look.
+    pub(crate) fn allow(&mut self, time: Duration) {
+        self.until = Some(Instant::now() + time);
+    }
+
     /// Whether analyses have to wait for the end of a run.
     pub(crate) fn must_wait(&self) -> bool {
         self.measured.is_some()
@@ -173,7 +182,7 @@ impl Lab {
         if let Some((_, found)) = self.outcomes.get(&name).filter(|(of, _)| *of == stamp) {
             return Ok(Some(found.clone()));
         }
-        if self.must_wait() {
+        if self.must_wait() || self.until.is_some_and(|until| Instant::now() > until) {
             return Ok(None);
         }
         // Only measured runs have something to compare.

@@ -1,8 +1,8 @@
 //! How do people see a lab? Its pages, published as files or served read only.
 //!
 //! [`Lab`] is a lab that is looked at, [`Route`] names a page of it, and [`page()`] makes that page: the
-//! same bytes for [`publish()`] and for [`web::serve`], but for the links. Nothing is measured here, and nothing is
-//! written but the files of a published site. What a run says is what `lab` and `report` say of it.
+//! same bytes for [`publish()`] and for [`web::serve`], but for the links. Nothing is measured here, and
+//! nothing is written but the files of a published site. What a run says is what `lab` and `report` say.
 
 mod api;
 mod cells;

@@ -14,6 +14,7 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 /// A page, or a stream of events.
 pub(super) type Answer = Response<Either<Full<Bytes>, Events>>;
@@ -24,6 +25,9 @@ const ENTER: &str = "/enter";
 const EVENTS: (&str, &str) = ("/run/", "/events");
 /// Seconds after which what waits for the end of a run may be asked for again.
 const AGAIN_SECONDS: &str = "30";
+
+/// How long one page may analyse runs for its lists: others wait for it.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Answers a request.
 pub(super) async fn answer(request: &Request<Incoming>, site: Arc<Site>) -> Answer {
@@ -101,6 +105,7 @@ fn made(route: &Route, site: &Site) -> Result<Option<Page>, Problem> {
     // What is in it is read again from the store when it is out of date: no page leaves it half changed.
     let mut shown = site.lab.lock().unwrap_or_else(PoisonError::into_inner);
     shown.refresh()?;
+    shown.lab.allow(PATIENCE);
     page(&mut shown.lab, route, false)
 }
 
