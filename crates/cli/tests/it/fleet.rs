@@ -234,6 +234,9 @@ fn an_execution_is_measured_gathered_and_reported_as_on_one_machine() {
     let tables = report(&lab)["tables"].clone();
     assert!(tables.as_array().is_some_and(|tables| !tables.is_empty()));
     assert_eq!(report(&fleet.lab.path().join("lab"))["tables"], tables);
+    let resumed = fleet.lab.run(&["resume", "last"]);
+    assert_eq!(resumed.status.code(), Some(2));
+    assert!(text(&resumed.stderr).contains("measured by a fleet"));
     // And `deltabench run` would plan the same.
     let words = ["--offline", "run", "study.toml", "--dry-run"];
     let dry = fleet.lab.run(&words);
