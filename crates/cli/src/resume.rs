@@ -16,7 +16,7 @@ use crate::{bisect, experiment, interrupt, replay, sensitivity, sessions};
 use deltabench_lab::Judged;
 use deltabench_model::problem::Problem;
 use deltabench_run::session::SessionEnd;
-use deltabench_store::{Found, RunState};
+use deltabench_store::{Found, RunState, Store};
 
 /// Continues a run, the runs of an experiment, or a bisection.
 pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
@@ -39,6 +39,7 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
                         .hint("`deltabench report NAME --format json --out FILE` writes them elsewhere"),
                 ));
             }
+            not_of_fleet(&execution, &bench.store)?;
             return experiment::carry_out(&mut bench, &execution, &runs, false, config);
         }
         Found::Bisection(name) => {
@@ -81,6 +82,19 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     }
     let analysed = bench.analysed(judged, None)?;
     conclude(&mut bench, analysed, (end, after), &destinations)
+}
+
+/// Units of a fleet are measured by its hosts, which may be at it now.
+fn not_of_fleet(execution: &str, store: &Store) -> Result<(), Failure> {
+    let units = store.units(execution).map_err(store_problem)?;
+    if units.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Refused(
+        Problem::new(format!("{execution} is measured by a fleet"))
+            .detail(format!("it has {} units", units.len()))
+            .hint(format!("`deltabench fleet resume {execution}` goes on")),
+    ))
 }
 
 /// `deltabench confirm`: measures the differences that a finished run found again.

@@ -8,6 +8,7 @@ use crate::failure::{Failure, NOT_MEASURED};
 use crate::interrupt;
 use crate::store::store_problem;
 use crate::study;
+use deltabench_fleet::engine::{JobState, Seen};
 use deltabench_fleet::file::EngineWord;
 use deltabench_fleet::gather;
 use deltabench_fleet::lanes::Lanes;
@@ -83,6 +84,7 @@ pub fn watch(
         if alive.is_empty() {
             break;
         }
+        hasten(&alive, &states, place.1, submitter)?;
         if interrupted.load(Ordering::Relaxed) {
             say(&format!(
                 "{name} goes on; `deltabench fleet watch {name}` shows how, `deltabench fleet cancel \
@@ -99,6 +101,26 @@ pub fn watch(
         gather(&mut store, config, place)?;
     }
     conclude(&store, config, place)
+}
+
+/// Lets lanes that lost their host, or go on later, begin at once: a scheduler holds them back for minutes.
+fn hasten(
+    alive: &[Seen],
+    states: &[UnitStatus],
+    lanes: &Lanes,
+    submitter: &Submitter<'_>,
+) -> Result<(), Failure> {
+    for seen in alive {
+        let own = |unit: &&UnitStatus| {
+            let lane = lanes.lane(seen.element);
+            lane.is_some_and(|lane| lane.units.contains(&unit.unit))
+        };
+        let has_begun = states.iter().filter(own).any(|unit| unit.attempts > 0);
+        if has_begun && matches!(seen.state, JobState::Waiting(_)) {
+            submitter.hasten(seen)?;
+        }
+    }
+    Ok(())
 }
 
 /// Reports on an execution of which nothing runs any more.

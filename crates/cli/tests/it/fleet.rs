@@ -1,6 +1,6 @@
 //! Experiments on many hosts, with units that stand for measurements. Hosts are names: `DELTABENCH_NODE`.
 
-use crate::lab::{Lab, text};
+use crate::lab::{Lab, TINY, text};
 use deltabench_store::{FILE_NAME, RunState, Store};
 use rusqlite::Connection;
 use serde_json::Value;
@@ -234,6 +234,9 @@ fn an_execution_is_measured_gathered_and_reported_as_on_one_machine() {
     let tables = report(&lab)["tables"].clone();
     assert!(tables.as_array().is_some_and(|tables| !tables.is_empty()));
     assert_eq!(report(&fleet.lab.path().join("lab"))["tables"], tables);
+    let resumed = fleet.lab.run(&["resume", "last"]);
+    assert_eq!(resumed.status.code(), Some(2));
+    assert!(text(&resumed.stderr).contains("measured by a fleet"));
     // And `deltabench run` would plan the same.
     let words = ["--offline", "run", "study.toml", "--dry-run"];
     let dry = fleet.lab.run(&words);
@@ -507,4 +510,19 @@ fn an_unfit_host_is_avoided_and_its_unit_goes_elsewhere() {
         "{said}"
     );
     fleet.assert_whole();
+}
+
+#[test]
+fn while_a_lane_has_the_machine_nothing_else_measures_there() {
+    let lab = Lab::new();
+    fs::create_dir_all(lab.state()).unwrap();
+    let lane = fs::File::create(lab.state().join("host.lock")).unwrap();
+    lane.lock().unwrap();
+    let compare = ["compare", "postgres:18", "postgres:18", "--same-target"];
+    let output = lab.run(&[&compare[..], &TINY].concat());
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("a fleet measures on this host"), "{said}");
+    let store = Store::open_existing(&lab.path().join("lab")).unwrap();
+    assert!(store.runs().unwrap().is_empty(), "nothing was begun");
 }
