@@ -388,7 +388,7 @@ fn beside_others() -> Result<Option<HostLock>, Problem> {
     if host_lock::is_ours() {
         return Ok(None);
     }
-    let path = host_lock::path(None);
+    let path = host_lock::path();
     match host_lock::beside_others(&path) {
         None => Ok(None),
         Some(Ok(lock)) => Ok(Some(lock)),

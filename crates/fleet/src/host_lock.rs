@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The file of a machine, for all its users. Tests have one of their own in their state directory.
 const PLACE: &str = "/var/tmp/deltabench-host.lock";
 /// Its name in a state directory.
-const NAME: &str = "host.lock";
+pub const NAME: &str = "host.lock";
 /// Everybody opens it for reading, which is enough to lock it.
 const MODE: u32 = 0o644;
 /// In a directory that everybody writes, a link may lead anywhere.
@@ -102,17 +102,13 @@ pub fn is_process(pid: u32, start: u64) -> bool {
     start_of(pid) == Some(start)
 }
 
-/// The file to lock. Fixtures say which of several hosts on one machine they stand for.
-pub fn path(node: Option<&str>) -> PathBuf {
+/// The file to lock.
+pub fn path() -> PathBuf {
     let state = std::env::var_os("DELTABENCH_STATE").filter(|value| !value.is_empty());
-    let path = state.map_or_else(
+    state.map_or_else(
         || PathBuf::from(PLACE),
         |state| PathBuf::from(state).join(NAME),
-    );
-    match node {
-        Some(node) => path.with_extension(format!("lock-{}", node.replace('/', "-"))),
-        None => path,
-    }
+    )
 }
 
 /// Takes the machine for a lane alone, if nobody measures on it.

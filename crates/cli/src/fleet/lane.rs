@@ -174,8 +174,11 @@ fn locked(
     (file, host): (&FleetFile, &HostName),
     stop: &Stop,
 ) -> Result<Option<HostLock>, Failure> {
-    let node = lanes.fixture.as_ref().map(|_| host.uid.as_str());
-    let path = host_lock::path(node);
+    // A fixture stands for one of several hosts on one machine.
+    let path = match lanes.fixture {
+        Some(_) => local_directory(file, lanes, host).join(host_lock::NAME),
+        None => host_lock::path(),
+    };
     let holder = Holder::own(&lanes.execution, lane);
     let began = Instant::now();
     let mut told = false;
