@@ -227,7 +227,13 @@ impl<'a> Range<'a> {
             return None;
         }
         let of = |place: &usize| model.likelihood(*place, STEP);
-        let likeliest = inside.max_by(|a, b| of(a).total_cmp(&of(b)))?;
+        let may_be = |place: &usize| {
+            let point = model.points().get(*place);
+            point.is_some_and(|point| !self.is_within_one_server(*point))
+        };
+        let likeliest = inside
+            .filter(may_be)
+            .max_by(|a, b| of(a).total_cmp(&of(b)))?;
         Some(model.step(likeliest, STEP))
     }
 

@@ -149,7 +149,9 @@ impl Shared {
                 }
                 stalled |= now.duration_since(last.1) >= limit;
             }
-            if let Some((sockets, changing)) = state.watched.take_if(|_| stalled) {
+            let is_over = stalled || self.tripped.load(Ordering::Relaxed);
+            // At every look from then on: a thread may have opened another connection meanwhile.
+            if let Some((sockets, changing)) = state.watched.as_ref().filter(|_| is_over) {
                 self.tripped.store(true, Ordering::Relaxed);
                 let present = changing.iter().filter_map(|changing| {
                     let socket = changing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -69,7 +69,7 @@ pub use host_sample::{HostSample, Neighbour};
 pub use limits::{
     AppliedLimits, AppliedMemory, AppliedStorage, LimitPlan, LimitReading, ServerLimits, try_limits,
 };
-pub use meter::{Changes, CpuMeter, CpuReading, CpuSource};
+pub use meter::{Changes, CpuMeter, CpuReading, CpuSource, sees_short_lived};
 pub use meters::{MachineCosts, MachineSources, Metered, Meters};
 pub use page_cache::{CachedFiles, DroppedPages, cached_files, drop_pages};
 pub use perf::{PerfCounters, PerfScope};

@@ -227,6 +227,12 @@ fn preferred_source() -> Result<CpuSource, ObserveError> {
     grouped_source(vec![NO_SCHEDSTAT.to_owned()])
 }
 
+/// Whether processes that come and go can be counted here.
+#[must_use]
+pub fn sees_short_lived() -> bool {
+    grouped_source(Vec::new()).is_ok()
+}
+
 /// The first kind of cgroup that works here; `reasons` are those against what was tried before.
 fn grouped_source(mut reasons: Vec<String>) -> Result<CpuSource, ObserveError> {
     for (kind, source) in [

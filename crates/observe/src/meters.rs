@@ -56,6 +56,8 @@ pub struct MachineSources {
 #[derive(Debug)]
 pub struct Meters {
     machines: Vec<Machine>,
+    /// Machines whose servers have processes that nobody counts.
+    blind: Vec<usize>,
     /// Each server's machine and its place on it.
     places: Vec<Option<(usize, usize)>>,
 }
@@ -72,7 +74,7 @@ pub struct Metered {
     /// Also the device of the first server's data on each machine.
     pub devices: bool,
     /// Whether processes of the servers come and go during a slice. Then only a cgroup sees all of their
-    /// CPU: where none can be made, nobody can tell.
+    /// CPU: where none can be made, nobody can tell it, nor what is foreign.
     pub short_lived: bool,
 }
 
@@ -86,6 +88,7 @@ impl Meters {
     pub fn open(servers: &[Postmaster], metered: Metered) -> Result<Self, ObserveError> {
         let mut meters = Self {
             machines: Vec::new(),
+            blind: Vec::new(),
             places: vec![None; servers.len()],
         };
         for first in servers {
@@ -123,14 +126,18 @@ impl Meters {
             }
         }
         let machine = match first {
-            Postmaster::Local(_) => match here(&pids, metered) {
-                Ok(meters) => Machine::Local(Box::new(meters)),
-                Err(ObserveError::NoSource { .. }) if metered.short_lived => return Ok(()),
-                Err(error) => return Err(error),
-            },
-            // An agent changes nothing on its machine, so it makes no cgroup.
-            Postmaster::Remote(..) if metered.short_lived => return Ok(()),
+            Postmaster::Local(_) => {
+                let (meters, sees_all) = here(&pids, metered)?;
+                if !sees_all {
+                    self.blind.push(self.machines.len());
+                }
+                Machine::Local(Box::new(meters))
+            }
             Postmaster::Remote(agent, _) => {
+                // An agent changes nothing on its machine, so it makes no cgroup.
+                if metered.short_lived {
+                    self.blind.push(self.machines.len());
+                }
                 match noted(agent, agent.meters(&pids, metered.devices)) {
                     Some(meters) => Machine::Remote(meters),
                     None => return Ok(()),
@@ -177,7 +184,17 @@ impl Meters {
             Some((Machine::Remote(meters), place)) => meters.end(place, client_cpu_ns),
             None => None,
         };
-        costs.map(MachineCosts::from).unwrap_or_default()
+        let costs = costs.map(MachineCosts::from).unwrap_or_default();
+        let place = self.places.get(active).copied().flatten();
+        match place.is_some_and(|(machine, _)| self.blind.contains(&machine)) {
+            // What the server's processes used that nobody saw would be foreign.
+            true => MachineCosts {
+                server: None,
+                foreign_cpu_ns: None,
+                ..costs
+            },
+            false => costs,
+        }
     }
 
     fn machine(&mut self, active: usize) -> Option<(&mut Machine, usize)> {
@@ -194,20 +211,25 @@ fn on_one_machine(one: &Postmaster, two: &Postmaster) -> bool {
     }
 }
 
-fn here(pids: &[u32], metered: Metered) -> Result<SliceMeters, ObserveError> {
-    let meters = match metered.short_lived {
-        true => SliceMeters::open_grouped(pids)?,
-        false => SliceMeters::open(pids)?,
+/// Meters of this machine, and whether they see all of the servers' processes.
+fn here(pids: &[u32], metered: Metered) -> Result<(SliceMeters, bool), ObserveError> {
+    let grouped = metered.short_lived.then(|| SliceMeters::open_grouped(pids));
+    let (meters, sees_all) = match grouped {
+        Some(Ok(meters)) => (meters, true),
+        // No cgroup can be made, or used.
+        Some(Err(_)) => (SliceMeters::open(pids)?, false),
+        None => (SliceMeters::open(pids)?, true),
     };
     let data = pids
         .first()
         .filter(|_| metered.devices)
         .copied()
         .map(data_of);
-    Ok(match data.and_then(|data| DeviceClock::of(&data)) {
+    let meters = match data.and_then(|data| DeviceClock::of(&data)) {
         Some(device) => meters.with_device(device),
         None => meters,
-    })
+    };
+    Ok((meters, sees_all))
 }
 
 #[cfg(test)]

@@ -64,6 +64,11 @@ const BESIDE: &[(&str, &str)] = &[(
 /// The published test that another one stands in for, because its figures depend on how long it runs.
 const NOT_BY_DEFAULT: &str = "delete";
 
+/// Whether a definition is one of [`BESIDE`].
+fn is_beside(definition: &Definition) -> bool {
+    BESIDE.iter().any(|(file, _)| definition.file() == *file)
+}
+
 /// All workloads that can be asked for by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Library {
@@ -98,7 +103,19 @@ impl Library {
     ///
     /// Errors: those of [`Library::with_sources`] and [`Library::with_pgbench`].
     pub fn of_plan(plan: &Plan) -> Result<Self, Problem> {
-        Self::builtin()?.extended(&plan.workloads, &plan.work)
+        let mut library = Self::builtin()?;
+        // Their names may be those of the user's own in a plan that was made before they were there.
+        let own = plan.workloads.iter();
+        let own = own.map(|source| Definition::parse(&source.file, &source.text));
+        let own: Vec<String> = own
+            .map(|definition| Ok(definition?.name))
+            .collect::<Result<_, Problem>>()?;
+        let before = library.definitions.len();
+        library
+            .definitions
+            .retain(|one| !(own.contains(&one.name) && is_beside(one)));
+        library.built_in -= before - library.definitions.len();
+        library.extended(&plan.workloads, &plan.work)
     }
 
     /// This library with what a request or plan brings along: the user's files and pgbench's scripts.

@@ -183,8 +183,7 @@ impl Default for Variants {
 
 impl Variants {
     /// The published ones: `def`, `o2_nofp`, `o3`, `o3_native` and `o3_native_lto`. `o2_aligned` is our own:
-    /// a function begins at a cache line, so that code which no commit changed lies alike in all builds of a
-    /// search by time.
+    /// a function begins at a cache line, so that what a commit changes moves the code behind it less.
     ///
     /// Source: the published builds differ in CFLAGS only; all have `--enable-debug`, newer ones
     /// `--with-lz4`, and the 18 of `o2_nofp` `--with-liburing`. `nofp` there means that frame pointers are

@@ -3,7 +3,7 @@
 use crate::arguments::conditions::Conditions;
 use crate::arguments::shape::Shape;
 use crate::request::{first_given, time};
-use deltabench_model::plan::{Stopping, Timing};
+use deltabench_model::plan::{CacheState, Stopping, Timing};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_u64;
 use deltabench_run::planning::Request;
@@ -84,6 +84,8 @@ pub fn sustained(typed: &Typed<'_>, request: Request) -> Result<Request, Problem
         (shape.ending.precision.is_some(), "--precision"),
         (shape.waits.is_some(), "--waits"),
         (shape.sample.is_some(), "--sample"),
+        (shape.sessions.sensitivity, "--sensitivity"),
+        (request.cache == CacheState::Cold, "--cache-state cold"),
     ];
     if let Some(option) = first_given(&given) {
         return Err(

@@ -63,6 +63,9 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
     })
 }
 
+/// The workload that takes rows away until there is none.
+const USES_UP: &str = "delete";
+
 /// The request with passes without a break, if they are asked for.
 ///
 /// Errors: those of [`sustained::sustained`]; no workload is named, an order that has no passes.
@@ -72,6 +75,13 @@ fn in_passes(arguments: &Compare, request: Request) -> Result<Request, Problem> 
         return Err(Problem::new("--sustained without a workload")
             .detail("each workload takes minutes on each server in each of 8 blocks")
             .hint("name those that matter, for example --only update-index,insert"));
+    }
+    if arguments.sustained.is_some() && arguments.only.iter().any(|name| name == USES_UP) {
+        return Err(
+            Problem::new(format!("`{USES_UP}` uses up its rows within seconds"))
+                .detail("most of what it does in a pass of minutes would find nothing")
+                .hint("measure `delete-existing` without a break"),
+        );
     }
     if arguments.sustained.is_some() && arguments.order == OrderWord::Published {
         return Err(

@@ -99,7 +99,7 @@ impl<'a> Fork<'a> {
 
     /// Bisects with the fork's tools and a cache of its own.
     fn command(&self, range: &str, more: &[&str]) -> Command {
-        let range = format!("git:{}@{range}", self.directory().display());
+        let range = format!("git:{}@{range}+def", self.directory().display());
         let arguments = [&["bisect", &range][..], &OPTIONS, more].concat();
         let mut command = self.lab.command(&arguments);
         command.env("PATH", &self.path);

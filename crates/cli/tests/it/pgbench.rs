@@ -1,6 +1,7 @@
 //! `deltabench pgbench`: scripts on real servers, and what is refused.
 
 use crate::lab::{Lab, text};
+use deltabench_observe::sees_short_lived;
 use serde_json::Value;
 
 /// Shortest useful measurement.
@@ -104,6 +105,7 @@ fn a_connection_for_each_transaction_costs_what_all_of_its_processes_cost() {
         assert!(base("throughput").unwrap() > 0.0, "{cell}");
         // A look-up costs a server 20 us, a new process hundreds. Without a control group nobody can tell.
         let cpu = base("server_cpu_us_per_op");
+        assert_eq!(cpu.is_some(), sees_short_lived(), "{cell}");
         assert!(cpu.is_none_or(|cpu| cpu > 300.0), "{cell}");
     }
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
@@ -119,7 +121,7 @@ fn what_cannot_be_is_refused_by_name_before_anything_starts() {
         (&["-T", "60"], "--visit-seconds 60"),
         (&["-t", "100"], "-t/--transactions"),
         (&["-j", "0"], "1 to 1024"),
-        (&["-C"], "-C/--connect"),
+        (&["-S", "-C", "-R", "10"], "at a rate"),
         (&["-i"], "--scale"),
         (&["-n"], "restored tables"),
         (&["-b", "tpcc"], "tpcc"),

@@ -1,8 +1,8 @@
 //! A connection for each operation: opened before it, closed after it.
 //!
-//! The latency of an operation has the opening in it. The slice has the closing, too: it ends when
-//! the server's process of the last connection has ended, so that its end does not fall into the slice of
-//! another server.
+//! The latency of an operation has the opening in it. The slice has the closing, too: a connection is
+//! opened when the server's process of the one before has closed its end, and the slice ends with that of the
+//! last one. What the kernel does then with such a process falls behind it.
 
 use super::Work;
 use super::single::{Alone, Single};
@@ -83,7 +83,8 @@ impl Door {
         Ok(connection)
     }
 
-    /// Waits until the server has closed its end of the last connection, on which we have said goodbye.
+    /// Waits until the server has closed its end of the last connection, on which we have said goodbye; not
+    /// at all if there is none.
     fn await_end(&self, work: &Work<'_>) -> Result<(), Loss> {
         let mut last = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = last.take();
@@ -113,23 +114,20 @@ impl Door {
 /// Does operations until none is left.
 pub fn run(door: &mut Door, work: Work<'_>, tally: &mut Tally<'_>) -> Result<(), Loss> {
     let alone = Alone {
-        turns: &mut Turns::default(),
+        turns: &mut Turns::settled(),
         before_send: None,
     };
     let mut single = Single::new(work, alone, tally);
-    let mut opened = false;
     while let Some(number) = single.work.claims.take() {
         let started_ns = single.tally.clock.now();
         single.beat();
+        // Else the processes of one client would be two for a moment, and several clients too many.
+        door.await_end(&single.work)?;
         let mut connection = door.open(&single.work)?;
         single.work.draw(&mut connection, number);
         single.tally.begun(connection.script());
         single.operation(&mut connection, started_ns)?;
         door.rows += connection.take_rows();
-        opened = true;
     }
-    match opened {
-        true => door.await_end(&single.work),
-        false => Ok(()),
-    }
+    door.await_end(&single.work)
 }

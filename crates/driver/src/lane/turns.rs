@@ -29,6 +29,14 @@ pub struct Turns {
 }
 
 impl Turns {
+    /// Of a thread that keeps its policy.
+    pub fn settled() -> Self {
+        Self {
+            patient: Some(false),
+            ..Self::default()
+        }
+    }
+
     /// A slice begins.
     pub fn begin(&mut self) {
         if self.patient == Some(true) {

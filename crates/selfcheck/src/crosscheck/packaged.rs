@@ -151,7 +151,10 @@ pub(crate) fn extra_sources() -> Vec<WorkloadSource> {
 /// Errors: a name that is not known, or asked for twice; a `.pre` name, which is the same SQL.
 pub fn chosen(only: &[String]) -> Result<Vec<Definition>, Problem> {
     let library = Library::builtin()?.with_sources(&extra_sources())?;
-    let all = || library.all().iter().filter(|found| found.state().is_none());
+    // No script of sysbench opens connections.
+    let has_script =
+        |found: &&Definition| found.state().is_none() && !Definition::reconnects(found);
+    let all = || library.all().iter().filter(has_script);
     if only.is_empty() {
         return Ok(all().cloned().collect());
     }

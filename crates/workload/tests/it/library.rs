@@ -21,10 +21,16 @@ fn every_file_of_the_folder_is_built_in_under_its_own_name() {
         .filter(|name| !name.ends_with(".pre"))
         .map(|name| format!("{name}.toml"))
         .collect();
-    assert_eq!(files, known);
+    let beside = BTreeSet::from(["connect.toml".to_owned()]);
+    assert_eq!(files, &known - &beside);
+    assert_eq!(known.len(), files.len() + beside.len());
     for definition in library.all() {
         let name = definition.name.trim_end_matches(".pre");
-        assert_eq!(definition.file(), format!("workloads/sysbench/{name}.toml"));
+        let folder = match name {
+            "connect" => "workloads",
+            _ => "workloads/sysbench",
+        };
+        assert_eq!(definition.file(), format!("{folder}/{name}.toml"));
     }
 }
 
@@ -147,9 +153,19 @@ fn files_of_the_user_come_after_and_may_not_take_a_name() {
     assert_eq!(names(&library.own()), ["mine", "other"]);
     assert_eq!(library.state("mine.pre"), Some(DataState::Fresh));
     assert_eq!(
-        library.names().collect::<Vec<_>>()[48..],
+        library.names().collect::<Vec<_>>()[49..],
         ["mine", "mine.pre", "other"]
     );
+    let mut plan = deltabench_testkit::small_run::plan();
+    plan.workloads = vec![source("c.toml", "connect", "")];
+    let stored = Library::of_plan(&plan).unwrap();
+    assert_eq!(
+        stored.get("connect").unwrap().file(),
+        "c.toml",
+        "made before ours was there"
+    );
+    assert_eq!(names(&stored.own()), ["connect"]);
+    assert!(builtin().with_sources(&plan.workloads).is_err());
     let same = |l: &Library| (l.quick().len(), l.pre().len(), l.published().len());
     assert_eq!(
         same(&library),

@@ -503,6 +503,6 @@ fn what_the_built_in_workloads_send_never_changes() {
         .collect();
     assert_eq!(
         digest,
-        "5dc12a673ce7a281b4581bc23656cc179986c2786d9f86d5cca077869709ab57"
+        "b1f9e8a1678f04eb6f43b584fc4aa413b6340de98d9834220036a88e402c906f"
     );
 }

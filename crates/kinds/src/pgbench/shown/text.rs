@@ -136,7 +136,7 @@ impl Done<'_> {
         lines.extend([
             format!("query mode: {}", self.setup.mode.word()),
             format!("number of clients: {}", self.cell.clients),
-            "number of threads: 1".to_owned(),
+            format!("number of threads: {}", self.threads()),
         ]);
         if self.setup.max_tries > 0 {
             lines.push(format!("maximum number of tries: {}", self.setup.max_tries));
@@ -147,6 +147,14 @@ impl Done<'_> {
             "number of transactions actually processed: {processed}"
         ));
         lines
+    }
+
+    /// Threads of the client; each connection that is opened for a transaction has its own.
+    fn threads(&self) -> u32 {
+        match self.setup.reconnects {
+            true => self.cell.clients,
+            false => 1,
+        }
     }
 
     /// Failed, retried and skipped transactions.
