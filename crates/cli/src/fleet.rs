@@ -136,7 +136,7 @@ fn ship_and_store(file: &FleetFile, lanes: &mut Lanes, config: &Config) -> Resul
     let mut store = open_store(config)?;
     // The spool first: what the lab knows of has one.
     let spool = Spool::of(&file.shared, &lanes.execution);
-    spool.create(lanes).map_err(Failure::Failed)?;
+    spool.create(lanes).map_err(Failure::Refused)?;
     let runs: Vec<(&str, &Plan)> = { lanes.units.iter() }
         .map(|unit| (unit.run.as_str(), &unit.plan))
         .collect();

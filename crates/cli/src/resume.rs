@@ -49,6 +49,9 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
         }
     };
     let plan = bench.store.plan(&run).map_err(store_problem)?;
+    if let Some(part) = &plan.experiment {
+        not_of_fleet(&part.execution, &bench.store)?;
+    }
     if plan.work.replay().is_some() {
         return replay::timed::resume(&run, &plan, arguments, (bench, config));
     }

@@ -159,8 +159,22 @@ impl Spool {
 
     /// Makes the directory and writes the lanes.
     ///
-    /// Errors: a directory that cannot be written.
+    /// Errors: a directory that is there already, or cannot be written.
     pub fn create(&self, lanes: &Lanes) -> Result<(), Problem> {
+        if let Some(all) = self.root.parent() {
+            make(all)?;
+        }
+        // One of two executions with one name would get the other's lanes.
+        match std::fs::create_dir(&self.root) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                return Err(
+                    Problem::new(format!("{} already exists", self.root.display()))
+                        .detail("an execution with this name has begun in the same second")
+                        .hint("give the command again"),
+                );
+            }
+            made => made.map_err(|error| failed("make", &self.root, &error))?,
+        }
         for directory in ["jobs", "avoid", "log"] {
             make(&self.root.join(directory))?;
         }

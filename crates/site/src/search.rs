@@ -44,7 +44,7 @@ pub(crate) fn page(lab: &Lab, links: &Links) -> Result<Page, Problem> {
             } }
             span.muted aria-live="polite" { b #count { (things.len()) } " found" }
         }
-        ul.findings { @for thing in &things { (item(thing, links)) } }
+        ul.findings { @for thing in &things { (item(thing, lab, links)) } }
     };
     let frame = Frame {
         title: "Search",
@@ -55,8 +55,10 @@ pub(crate) fn page(lab: &Lab, links: &Links) -> Result<Page, Problem> {
     Ok(Page::html(framed(&frame)))
 }
 
-fn item(thing: &Thing, links: &Links) -> Markup {
-    let text = format!("{} {}", thing.name, thing.also).to_lowercase();
+fn item(thing: &Thing, lab: &Lab, links: &Links) -> Markup {
+    // In an attribute nobody looks for names any more, nor in lower case.
+    let text = lab.secrets.clean(&format!("{} {}", thing.name, thing.also));
+    let text = text.to_lowercase();
     html! {
         li data-text=(text) data-what=(thing.what) {
             b.note { (thing.what) } " "

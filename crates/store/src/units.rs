@@ -84,6 +84,17 @@ impl Store {
         step.commit().map_err(fail)
     }
 
+    /// Whether a sealed file with this hash was merged into this store.
+    ///
+    /// Errors: `Sqlite`.
+    pub fn has_sealed(&self, sha256: &str) -> Result<bool, StoreError> {
+        let known: Vec<i64> =
+            self.collect("select 1 from archive where sha256 = ?1", [sha256], |row| {
+                row.get(0)
+            })?;
+        Ok(!known.is_empty())
+    }
+
     /// The executions on several hosts, oldest first.
     ///
     /// Errors: `Sqlite`.

@@ -12,7 +12,7 @@ use deltabench_fleet::engine::{JobState, Seen};
 use deltabench_fleet::file::EngineWord;
 use deltabench_fleet::gather;
 use deltabench_fleet::lanes::Lanes;
-use deltabench_fleet::spool::Spool;
+use deltabench_fleet::spool::{Attempt, Spool};
 use deltabench_fleet::state::{UnitState, UnitStatus, status};
 use deltabench_store::Store;
 use std::sync::atomic::Ordering;
@@ -97,9 +97,8 @@ pub fn watch(
             EngineWord::Slurm => SCHEDULED,
         });
     }
-    if !refused {
-        gather(&mut store, config, place)?;
-    }
+    // What is sound comes in, also beside a file that was refused.
+    gather(&mut store, config, place)?;
     conclude(&store, config, place)
 }
 
@@ -123,10 +122,34 @@ fn hasten(
     Ok(())
 }
 
+/// Units whose measurements another lab has taken in are not done for this one.
+fn elsewhere(
+    store: &Store,
+    (spool, _): (&Spool, &Lanes),
+    states: &mut [UnitStatus],
+) -> Result<(), Failure> {
+    for unit in states
+        .iter_mut()
+        .filter(|unit| unit.state == UnitState::Gathered)
+    {
+        let mut here = false;
+        let attempts = spool.attempts(unit.unit);
+        for hash in attempts.iter().filter_map(Attempt::gathered) {
+            here |= store.has_sealed(&hash).map_err(store_problem)?;
+        }
+        if !here {
+            unit.state = UnitState::Sealed;
+            "another lab has taken it in, and this one has not".clone_into(&mut unit.text);
+        }
+    }
+    Ok(())
+}
+
 /// Reports on an execution of which nothing runs any more.
 pub fn conclude(store: &Store, config: &Config, place: (&Spool, &Lanes)) -> Result<u8, Failure> {
     let (_, lanes) = place;
-    let states = states(place);
+    let mut states = states(place);
+    elsewhere(store, place, &mut states)?;
     let missing: Vec<&UnitStatus> = { states.iter() }
         .filter(|unit| unit.state != UnitState::Gathered)
         .collect();
