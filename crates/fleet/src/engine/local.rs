@@ -101,12 +101,17 @@ impl Engine for Local {
     fn cancel(&self, job: &str, element: Option<u32>) -> Result<(), Problem> {
         let directory = self.job(job);
         let elements = fs::read_to_string(directory.join("elements")).unwrap_or_default();
-        for number in elements.lines().filter_map(|line| line.parse::<u32>().ok()) {
-            if element.is_some_and(|element| element != number) {
-                continue;
-            }
+        let numbers = elements.lines().filter_map(|line| line.parse::<u32>().ok());
+        let numbers: Vec<u32> = numbers
+            .filter(|number| element.is_none_or(|element| element == *number))
+            .collect();
+        // All marks first: when a lane ends, the script looks for that of the next one. After it has begun a
+        // lane and written its number it looks again, so one of both sees the other.
+        for number in &numbers {
             let mark = directory.join(format!("cancelled-{number}"));
             fs::write(&mark, "").map_err(|error| failed("write", &mark, &error))?;
+        }
+        for number in numbers {
             if let Some(pid) = running(&directory, &format!("lane-{number}")) {
                 terminate(pid);
             }
@@ -155,11 +160,13 @@ fn script(submission: &Submission, directory: &Path, before: &[PathBuf], needs: 
     );
     for job in before {
         let job = quoted(job.as_os_str());
-        // An earlier script that is gone will not end any more.
+        // An earlier script that is gone will not end any more; five looks say so, a second apart in all.
         writeln!(
             script,
-            "while [ ! -e {job}/done ]; do\n  set -- $(cat {job}/script-process)\n  \
-             [ \"$(start \"$1\" 2>/dev/null)\" = \"$2\" ] || break\n  sleep 0.2\ndone"
+            "gone=0\nwhile [ ! -e {job}/done ] && [ $gone -lt 5 ]; do\n  \
+             set -- $(cat {job}/script-process)\n  \
+             if [ \"$(start \"$1\" 2>/dev/null)\" = \"$2\" ]; then gone=0; else gone=$((gone + 1)); fi\n  \
+             sleep 0.2\ndone"
         )
         .ok();
         if needs {
@@ -172,6 +179,7 @@ fn script(submission: &Submission, directory: &Path, before: &[PathBuf], needs: 
             "if [ ! -e cancelled-{element} ]; then\n  {command} {element} \
              > {log}/{name}-{element}.txt 2>&1 < /dev/null &\n  \
              echo $! $(start $!) > lane.new && mv lane.new lane-{element}\n  \
+             [ ! -e cancelled-{element} ] || kill -TERM $! 2>/dev/null\n  \
              wait $!; echo $? > ended.new && mv ended.new ended-{element}\nfi",
             name = log_name(directory)
         )
@@ -231,6 +239,12 @@ fn state(directory: &Path, element: u32) -> JobState {
         }
     } else if waits {
         JobState::Waiting("its turn comes later".to_owned())
+    } else if let Ok(code) = fs::read_to_string(directory.join(format!("ended-{element}"))) {
+        // It ended between both looks.
+        JobState::Ended {
+            how: "ended".to_owned(),
+            code: code.trim().parse().ok(),
+        }
     } else {
         JobState::Ended {
             how: "lost".to_owned(),
@@ -283,9 +297,9 @@ mod tests {
         let second = local.submit(&after).unwrap();
         let ended = |job: &str| local.look(&[job.to_owned()]).unwrap();
         wait_for("all end", || {
-            ended(&second)
-                .iter()
-                .all(|one| matches!(one.state, JobState::Ended { .. }))
+            let all = [ended(&second), ended(&job)].concat();
+            all.iter()
+                .all(|one| matches!(one.state, JobState::Ended { code: Some(_), .. }))
         });
         let codes: Vec<Option<i32>> = ended(&job)
             .into_iter()
