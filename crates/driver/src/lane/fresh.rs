@@ -119,10 +119,11 @@ pub fn run(door: &mut Door, work: Work<'_>, tally: &mut Tally<'_>) -> Result<(),
     };
     let mut single = Single::new(work, alone, tally);
     while let Some(number) = single.work.claims.take() {
-        let started_ns = single.tally.clock.now();
         single.beat();
-        // Else the processes of one client would be two for a moment, and several clients too many.
+        // Else the processes of one client would be two for a moment, and several clients too many. This is
+        // the end of the operation before, so no part of this one's latency.
         door.await_end(&single.work)?;
+        let started_ns = single.tally.clock.now();
         let mut connection = door.open(&single.work)?;
         single.work.draw(&mut connection, number);
         single.tally.begun(connection.script());
