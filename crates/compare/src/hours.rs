@@ -18,8 +18,9 @@ use crate::stalls::waits;
 use crate::tails;
 use crate::thresholds::{HOURS_ASSUMED, LEVEL_DIFFERENT, TAIL_DELTA};
 use deltabench_model::plan::{CellId, Plan};
-use deltabench_model::units::{count, to_f64};
+use deltabench_model::units::count;
 use deltabench_stats::between::Scatter;
+use deltabench_stats::repeated::{BetweenHours, HourBlocks, Repeated};
 use deltabench_stats::summary::{geometric_mean, mean};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -87,9 +88,6 @@ pub struct EarlierRun {
     pub blocks: Vec<f64>,
 }
 
-/// A run by its hour, and its block log-ratios.
-type RunBlocks<'a> = (usize, &'a [f64]);
-
 /// The hour of the run that is judged, among those of [`EarlierRun`].
 const THIS_HOUR: usize = 0;
 
@@ -102,27 +100,6 @@ pub struct Earlier {
     pub cell: Vec<Vec<EarlierRun>>,
     /// The same of each other cell of the host.
     pub others: Vec<Vec<Vec<EarlierRun>>>,
-}
-
-/// What repeated comparisons tell of hours, each by the hours of its runs: hours, less groups of hours that
-/// no comparison connects. A run of eight cells that was measured twice tells of one more hour, not of eight.
-fn distinct_hours<'a>(comparisons: impl IntoIterator<Item = &'a BTreeSet<usize>>) -> usize {
-    let mut groups: Vec<BTreeSet<usize>> = Vec::new();
-    for hours in comparisons {
-        let mut merged = hours.clone();
-        groups.retain(|group| {
-            let is_apart = group.is_disjoint(&merged);
-            if !is_apart {
-                merged.extend(group);
-            }
-            is_apart
-        });
-        groups.push(merged);
-    }
-    groups
-        .iter()
-        .map(|group| group.len().saturating_sub(1))
-        .sum()
 }
 
 /// Adds to a single session what another hour would say, by what earlier runs of the host scattered, or by
@@ -146,15 +123,14 @@ fn another_hour(
     earlier: &Earlier,
 ) -> Option<Hours> {
     let pair = earlier.pair.iter().filter(|run| run.blocks.len() > 1);
-    let mut pair: Vec<RunBlocks<'_>> = pair.map(EarlierRun::parts).collect();
+    let mut pair: Vec<HourBlocks<'_>> = pair.map(EarlierRun::parts).collect();
     pair.push((THIS_HOUR, &metric.blocks));
     let runs: Vec<&[f64]> = pair.iter().map(|(_, blocks)| *blocks).collect();
     let level = cell.interval_level;
-    let Known {
-        scatter,
-        from,
-        assumed,
-    } = known(metric.metric, (&pair, &runs), earlier)?;
+    let (found, from) = known(metric.metric, (&pair, &runs), earlier)?;
+    let BetweenHours {
+        scatter, assumed, ..
+    } = found;
     let here = &metric.ratio;
     let long_run = scatter.mean_over(&runs).ok()?;
     let next = scatter.next_like(&metric.blocks, &runs).ok()?;
@@ -185,113 +161,41 @@ fn another_hour(
     })
 }
 
-/// How the runs of a cell scatter between hours, and what that is known from.
-struct Known {
-    scatter: Scatter,
-    from: HoursFrom,
-    /// Whether [`HOURS_ASSUMED`] takes part.
-    assumed: bool,
-}
-
-/// The scatter of this cell's repetitions, drawn towards what the host's other cells have in common. Where
-/// too few hours are known an assumption takes part. `None` for slow quantiles of which nothing was measured,
-/// because nobody knows what to assume of them.
-///
-/// What was found in one hour may have one luck, in all cells. So no variance counts as more degrees of
-/// freedom than the hours behind it, nor do all of them together.
+/// How the runs of a cell scatter between hours, and what that is known from. `None` for slow quantiles of
+/// which nothing was measured, because nobody knows what to assume of them.
 fn known(
     metric: Metric,
-    (pair, runs): (&[RunBlocks<'_>], &[&[f64]]),
+    (pair, runs): (&[HourBlocks<'_>], &[&[f64]]),
     earlier: &Earlier,
-) -> Option<Known> {
-    let mut cell = Repeated::of(&earlier.cell);
-    cell.add(pair);
-    let others: Vec<Repeated<'_>> = { earlier.others.iter() }
-        .map(|cell| Repeated::of(cell))
+) -> Option<(BetweenHours, HoursFrom)> {
+    fn parts(runs: &[EarlierRun]) -> Vec<HourBlocks<'_>> {
+        runs.iter().map(EarlierRun::parts).collect()
+    }
+    let own = earlier
+        .cell
+        .iter()
+        .map(|runs| parts(runs))
+        .chain([pair.to_vec()]);
+    let others = earlier.others.iter();
+    let others: Vec<Repeated> = { others }
+        .map(|cell| Repeated::of(cell.iter().map(|runs| parts(runs))))
         .collect();
-    let scatters: Vec<Scatter> = others.iter().filter_map(Repeated::scatter).collect();
-    let other_hours = || others.iter().flat_map(|cell| &cell.hours);
-    let (own, learned) = (cell.scatter(), Scatter::prior(&scatters));
-    let learned = learned.map(|prior| at_most(&prior, distinct_hours(other_hours())));
-    let behind = match learned {
-        Some(_) => distinct_hours(other_hours().chain(&cell.hours)),
-        None => distinct_hours(&cell.hours),
-    };
-    let worth = |scatter: &Option<Scatter>| scatter.map_or(0.0, |scatter| scatter.df);
-    let measured = worth(&own) + worth(&learned);
-    let counted = measured.min(to_f64(count(behind)));
-    let share = |scatter: Scatter| Scatter {
-        df: scatter.df * counted / measured,
-        ..scatter
-    };
-    let (own, learned) = (own.map(share), learned.map(share));
     let (sd, df) = HOURS_ASSUMED;
     let can_assume = matches!(metric, Metric::Throughput | Metric::ServerCpuPerOperation);
-    let assumed = (can_assume && counted < df)
+    let assumed = can_assume
         .then(|| Scatter::assumed(sd, df, runs).ok())
         .flatten();
+    let found = BetweenHours::learned(&Repeated::of(own), others.iter(), assumed)?;
     let from = match runs.len() {
         2.. => HoursFrom::Pair(number(runs.len())),
-        _ if behind > 0 => HoursFrom::Host(number(behind)),
+        _ if found.hours > 0 => HoursFrom::Host(number(found.hours)),
         _ => HoursFrom::Prior,
     };
-    let prior = match (learned, assumed) {
-        (Some(learned), Some(assumed)) => Some(learned.towards(&assumed)),
-        (learned, assumed) => learned.or(assumed),
-    };
-    Some(Known {
-        scatter: match (own, prior) {
-            (Some(own), Some(prior)) => own.towards(&prior),
-            (own, prior) => own.or(prior)?,
-        },
-        from,
-        assumed: assumed.is_some(),
-    })
-}
-
-/// A scatter that is worth no more degrees of freedom than the hours behind it.
-fn at_most(scatter: &Scatter, hours: usize) -> Scatter {
-    Scatter {
-        df: scatter.df.min(to_f64(count(hours))),
-        ..*scatter
-    }
-}
-
-/// The repeated comparisons of a cell: the hours and the blocks of the runs of each.
-#[derive(Default)]
-struct Repeated<'a> {
-    hours: Vec<BTreeSet<usize>>,
-    blocks: Vec<Vec<&'a [f64]>>,
-}
-
-impl<'a> Repeated<'a> {
-    fn of(comparisons: &'a [Vec<EarlierRun>]) -> Self {
-        let mut all = Self::default();
-        for runs in comparisons {
-            let runs: Vec<RunBlocks<'_>> = runs.iter().map(EarlierRun::parts).collect();
-            all.add(&runs);
-        }
-        all
-    }
-
-    /// Takes in a comparison, if it is known from two hours.
-    fn add(&mut self, runs: &[RunBlocks<'a>]) {
-        let known = runs.iter().filter(|(_, blocks)| blocks.len() > 1);
-        let (hours, blocks): (BTreeSet<usize>, Vec<&[f64]>) = known.copied().unzip();
-        if hours.len() > 1 {
-            self.hours.push(hours);
-            self.blocks.push(blocks);
-        }
-    }
-
-    fn scatter(&self) -> Option<Scatter> {
-        let pooled = Scatter::pooled(&self.blocks)?;
-        Some(at_most(&pooled, distinct_hours(&self.hours)))
-    }
+    Some((found, from))
 }
 
 impl EarlierRun {
-    fn parts(&self) -> RunBlocks<'_> {
+    fn parts(&self) -> HourBlocks<'_> {
         (self.hour, &self.blocks)
     }
 }

@@ -1,0 +1,158 @@
+//! Comparisons that were measured again in other hours: how much a result moves from hour to hour.
+
+use crate::between::Scatter;
+use crate::number::real;
+use std::collections::BTreeSet;
+
+/// What one run found of a comparison: the number of its hour, and its block values.
+pub type HourBlocks<'a> = (usize, &'a [f64]);
+
+/// The repeated comparisons of a cell: in which hours each was measured, and how its means scatter.
+#[derive(Debug, Clone, Default)]
+pub struct Repeated {
+    hours: Vec<BTreeSet<usize>>,
+    scatter: Option<Scatter>,
+}
+
+impl Repeated {
+    /// Takes the comparisons of a cell, each as its runs.
+    ///
+    /// Shape:  a run of fewer than two blocks, and a comparison that is known from one hour only, say nothing.
+    pub fn of<'a>(comparisons: impl IntoIterator<Item = Vec<HourBlocks<'a>>>) -> Self {
+        let (mut hours, mut blocks) = (Vec::new(), Vec::new());
+        for runs in comparisons {
+            let known = runs.into_iter().filter(|(_, blocks)| blocks.len() > 1);
+            let (own, values): (BTreeSet<usize>, Vec<&[f64]>) = known.unzip();
+            if own.len() > 1 {
+                hours.push(own);
+                blocks.push(values);
+            }
+        }
+        let scatter = Scatter::pooled(&blocks);
+        Self {
+            scatter: scatter.map(|found| at_most(found, distinct_hours(&hours))),
+            hours,
+        }
+    }
+}
+
+/// How a cell's means scatter between hours, and what that is known from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BetweenHours {
+    pub scatter: Scatter,
+    /// Repeated hours behind it.
+    pub hours: usize,
+    /// Whether the assumption takes part.
+    pub assumed: bool,
+}
+
+impl BetweenHours {
+    /// The scatter of a cell's repetitions, drawn towards what the host's other cells have in common. Where
+    /// fewer hours are known than the assumption counts for, it takes part. `None` where nothing was measured
+    /// and nothing is assumed.
+    ///
+    /// What was found in one hour may have one luck, in all cells. So no variance counts as more degrees of
+    /// freedom than the hours behind it, nor do all of them together.
+    ///
+    /// Source: docs/measuring.md#sessions.
+    pub fn learned<'a>(
+        cell: &'a Repeated,
+        others: impl Iterator<Item = &'a Repeated> + Clone,
+        assumed: Option<Scatter>,
+    ) -> Option<Self> {
+        let scatters: Vec<Scatter> = others.clone().filter_map(|one| one.scatter).collect();
+        let elsewhere = || others.clone().flat_map(|one| &one.hours);
+        let learned = Scatter::prior(&scatters);
+        let learned = learned.map(|prior| at_most(prior, distinct_hours(elsewhere())));
+        let hours = match learned {
+            Some(_) => distinct_hours(elsewhere().chain(&cell.hours)),
+            None => distinct_hours(&cell.hours),
+        };
+        let own = cell.scatter;
+        let worth = |scatter: Option<Scatter>| scatter.map_or(0.0, |scatter| scatter.df);
+        let measured = worth(own) + worth(learned);
+        let counted = measured.min(real(hours));
+        let share = |scatter: Scatter| Scatter {
+            df: scatter.df * counted / measured,
+            ..scatter
+        };
+        let (own, learned) = (own.map(share), learned.map(share));
+        let assumed = assumed.filter(|assumed| counted < assumed.df);
+        let prior = match (learned, assumed) {
+            (Some(learned), Some(assumed)) => Some(learned.towards(&assumed)),
+            (learned, assumed) => learned.or(assumed),
+        };
+        Some(Self {
+            scatter: match (own, prior) {
+                (Some(own), Some(prior)) => own.towards(&prior),
+                (own, prior) => own.or(prior)?,
+            },
+            hours,
+            assumed: assumed.is_some(),
+        })
+    }
+}
+
+/// A scatter that is worth no more degrees of freedom than the hours behind it.
+fn at_most(scatter: Scatter, hours: usize) -> Scatter {
+    Scatter {
+        df: scatter.df.min(real(hours)),
+        ..scatter
+    }
+}
+
+/// What repeated comparisons tell of hours, each by the hours of its runs: hours, less groups of hours that
+/// no comparison connects. A run of eight cells that was measured twice tells of one more hour, not of eight.
+fn distinct_hours<'a>(comparisons: impl IntoIterator<Item = &'a BTreeSet<usize>>) -> usize {
+    let mut groups: Vec<BTreeSet<usize>> = Vec::new();
+    for hours in comparisons {
+        let mut merged = hours.clone();
+        groups.retain(|group| {
+            let is_apart = group.is_disjoint(&merged);
+            if !is_apart {
+                merged.extend(group);
+            }
+            is_apart
+        });
+        groups.push(merged);
+    }
+    groups
+        .iter()
+        .map(|group| group.len().saturating_sub(1))
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scatter_counts_for_the_hours_behind_it_and_no_more() {
+        let blocks = [0.01, 0.02, 0.03];
+        let pair = |one, other| vec![(one, &blocks[..]), (other, &blocks[1..])];
+        // Eight comparisons of the same two hours tell of one repeated hour.
+        let alike = Repeated::of((0..8).map(|_| pair(1, 2)));
+        assert!((alike.scatter.unwrap().df - 1.0).abs() < 1e-9);
+        let chain = Repeated::of([pair(1, 2), pair(2, 3), pair(5, 6)]);
+        assert!((chain.scatter.unwrap().df - 3.0).abs() < 1e-9);
+        let silent = Repeated::of([pair(1, 1), vec![(1, &blocks[..]), (2, &blocks[..1])]]);
+        assert!(silent.scatter.is_none() && silent.hours.is_empty());
+    }
+
+    #[test]
+    fn the_assumption_takes_part_until_as_much_was_measured() {
+        let blocks = [0.01, 0.02, 0.03];
+        let runs = |hours: usize| (0..hours).map(|hour| (hour, &blocks[..])).collect();
+        let assumed = Scatter::assumed(0.005, 4.0, &[&blocks]).ok();
+        let of = |hours| {
+            let cell = Repeated::of([runs(hours)]);
+            BetweenHours::learned(&cell, [].iter(), assumed).unwrap()
+        };
+        assert!(of(1).assumed && of(1).hours == 0);
+        assert!(of(4).assumed && of(4).hours == 3);
+        assert!(!of(5).assumed);
+        assert!(of(5).scatter.variance < of(4).scatter.variance);
+        let nothing = BetweenHours::learned(&Repeated::default(), [].iter(), None);
+        assert!(nothing.is_none());
+    }
+}
