@@ -1,0 +1,185 @@
+//! How much a ratio of two versions moves from hour to hour, learned from what a host has measured again.
+
+use crate::watch::Assumed;
+use crate::{Build, Measured, Run, real};
+use deltabench_stats::between::Scatter;
+use deltabench_stats::repeated::{BetweenHours, Repeated};
+use deltabench_stats::student::t_quantile;
+use deltabench_stats::summary::{mean, median, sample_sd};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Runs that are learned from, the newest.
+const RUNS: usize = 60;
+
+/// Runs of one pair have two hours if so much lies between them: 10 minutes.
+pub(crate) const APART_MS: i64 = 600_000;
+
+/// Hours of steps from which neighbours are taken to be alike.
+const LEAST_ALIKE: usize = 8;
+
+/// What a step is worth for the scatter of hours, in degrees of freedom, and what all are at most.
+const MEDIAN_WORTH: f64 = 0.37;
+const MOST_ALIKE: f64 = 12.0;
+
+/// How much two versions have in common: the more, the less their ratio moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// One line and one branch.
+    Near,
+    Far,
+}
+
+pub(crate) fn kind(builds: &[Build], one: usize, other: usize) -> Kind {
+    match (builds.get(one), builds.get(other)) {
+        (Some(one), Some(other)) if one == other => Kind::Near,
+        _ => Kind::Far,
+    }
+}
+
+/// A pair of versions in a cell in one run.
+#[derive(Debug)]
+struct Seen {
+    run: usize,
+    series: usize,
+    pair: (usize, usize),
+    kind: Kind,
+    hour: usize,
+    /// Whether the two are neighbours.
+    is_step: bool,
+    blocks: Vec<f64>,
+}
+
+/// What the newest runs found of each pair.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    runs: VecDeque<Vec<Seen>>,
+    /// How many there were in all.
+    number: usize,
+    /// When each pair of a cell was last measured.
+    ended_ms: BTreeMap<(usize, usize, usize), i64>,
+}
+
+/// The repetitions of each cell and kind, and how the steps of a cell scatter about 0.
+#[derive(Debug, Default)]
+pub(crate) struct Learned {
+    cells: BTreeMap<(usize, Kind), Repeated>,
+    alike: BTreeMap<usize, Assumed>,
+}
+
+impl Past {
+    /// Adds a run. Of runs of one pair within minutes only the first counts: they share its luck.
+    pub(crate) fn add(&mut self, run: &Run, builds: &[Build]) {
+        let mut seen = Vec::new();
+        for cell in &run.cells {
+            for pair in pairs(cell, builds) {
+                let key = (cell.series, pair.0, pair.1);
+                let last = self.ended_ms.get(&key);
+                let near = last.is_some_and(|end| run.began_ms - end < APART_MS);
+                let Some(blocks) = cell.contrast(pair.0, pair.1).filter(|_| !near) else {
+                    continue;
+                };
+                self.ended_ms.insert(key, run.ended_ms);
+                seen.push(Seen {
+                    run: self.number,
+                    series: cell.series,
+                    pair,
+                    kind: kind(builds, pair.0, pair.1),
+                    is_step: cell.steps(builds).contains(&pair),
+                    hour: run.hour,
+                    blocks,
+                });
+            }
+        }
+        self.number += 1;
+        self.runs.push_back(seen);
+        if self.runs.len() > RUNS {
+            self.runs.pop_front();
+        }
+    }
+
+    /// What these runs say of hours. `is_chosen` names what was found by looking for the extreme: a step that
+    /// a run made suspect, which would make hours look wilder than they are.
+    pub(crate) fn learned(
+        &self,
+        is_chosen: impl Fn(usize, usize, (usize, usize)) -> bool,
+    ) -> Learned {
+        type Pairs<'a> = BTreeMap<(usize, usize), Vec<(usize, &'a [f64])>>;
+        let mut cells: BTreeMap<(usize, Kind), Pairs<'_>> = BTreeMap::new();
+        let mut steps: BTreeMap<usize, Vec<&Seen>> = BTreeMap::new();
+        for seen in self.runs.iter().flatten() {
+            if seen.is_step && seen.kind == Kind::Near {
+                steps.entry(seen.series).or_default().push(seen);
+            }
+            if !is_chosen(seen.run, seen.series, seen.pair) {
+                let pairs = cells.entry((seen.series, seen.kind)).or_default();
+                let runs = pairs.entry(seen.pair).or_default();
+                runs.push((seen.hour, &seen.blocks));
+            }
+        }
+        let of = |(cell, pairs): (_, Pairs<'_>)| (cell, Repeated::of(pairs.into_values()));
+        let alike = |(series, steps): (usize, Vec<&Seen>)| Some((series, about_zero(&steps)?));
+        Learned {
+            cells: cells.into_iter().map(of).collect(),
+            alike: steps.into_iter().filter_map(alike).collect(),
+        }
+    }
+}
+
+/// How steps scatter about 0 beyond what their blocks explain, if they are of enough hours. Most neighbours
+/// are equal in truth. Those that are not move a median little, and make it larger, which errs on the safe side.
+///
+/// Source: half of the |t| of equal neighbours lie below t(0.75). So the variance that puts half of the steps
+///         there is the median of (x / t(0.75, df))² − s². A median is worth 0.37 of a variance (its asymptotic
+///         efficiency for squares of normal values).
+fn about_zero(steps: &[&Seen]) -> Option<Assumed> {
+    let hours: BTreeSet<usize> = steps.iter().map(|seen| seen.hour).collect();
+    let between = |seen: &&Seen| {
+        let blocks = &seen.blocks;
+        let within = sample_sd(blocks)?.powi(2) / real(blocks.len());
+        let half = t_quantile(0.75, real(blocks.len() - 1));
+        Some((mean(blocks)? / half).powi(2) - within)
+    };
+    let all: Vec<f64> = steps.iter().filter_map(between).collect();
+    let worth = MEDIAN_WORTH * real(hours.len());
+    (hours.len() >= LEAST_ALIKE).then_some(Assumed {
+        sd: median(&all)?.max(0.0).sqrt(),
+        df: worth.min(MOST_ALIKE),
+    })
+}
+
+impl Learned {
+    /// How the ratio of two versions of a kind moves between hours in a cell; `runs` say how precise it is
+    /// within one. `None` for runs of fewer than two blocks.
+    pub(crate) fn of(
+        &self,
+        series: usize,
+        kind: Kind,
+        runs: &[&[f64]],
+        assumed: Assumed,
+    ) -> Option<BetweenHours> {
+        let nothing = Repeated::default();
+        let own = self.cells.get(&(series, kind)).unwrap_or(&nothing);
+        let is_other = |(at, of): &(usize, Kind)| *at != series && *of == kind;
+        let others = self.cells.iter();
+        let others = others
+            .filter(move |(cell, _)| is_other(cell))
+            .map(|(_, of)| of);
+        let alike = self.alike.get(&series).filter(|_| kind == Kind::Near);
+        let assumed = alike.copied().unwrap_or(assumed);
+        let assumed = Scatter::assumed(assumed.sd, assumed.df, runs).ok()?;
+        BetweenHours::learned(own, others, Some(assumed))
+    }
+}
+
+/// The pairs of a cell that say how hours differ: the base with each candidate, and the steps.
+fn pairs(cell: &Measured, builds: &[Build]) -> Vec<(usize, usize)> {
+    let ordered = |one: usize, other: usize| (one.min(other), one.max(other));
+    let with_base = cell
+        .candidates
+        .keys()
+        .map(|&version| ordered(cell.base, version));
+    let mut all: Vec<_> = with_base.chain(cell.steps(builds)).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}

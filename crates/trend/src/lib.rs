@@ -1,0 +1,154 @@
+//! When did it change: levels and steps of versions over all runs of one host.
+//!
+//! A run that has several versions in it measures the steps between them, block by block. A step is
+//! *suspected* if it is beyond chance and beyond what one hour differs from another ([`Watch`]). It is
+//! *confirmed* by later runs of the same two ends in other hours, and by those alone. Levels relative to one
+//! version come from all runs together ([`Network`]). It knows no database, no files and no clock.
+//!
+//! What must hold, because earlier tools failed at it:
+//! - Runs are taken in the order in which they were measured. Each is judged by what was known then. So a later
+//!   run never undoes what an earlier one has confirmed.
+//! - A change has two ends that were measured in one run. A version that is measured between them later adds
+//!   suspicions of its own.
+//! - What raised a suspicion takes no part in confirming it, nor in its size.
+//! - However often a suspicion is tried, it is confirmed by chance at most once in 40 ([`Suspicion`]).
+
+mod drift;
+mod hours;
+mod network;
+mod suspicion;
+mod watch;
+
+pub use network::{Level, Network};
+pub use suspicion::{By, Found, State, Suspicion};
+pub use watch::{Assumed, TRIES, Watch};
+
+use std::collections::BTreeMap;
+
+/// A version, at its place in the order of versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Build {
+    /// Versions of one line follow each other: built alike, with the same settings. Steps are inside of one.
+    pub line: usize,
+    /// Major version: neighbours of one differ less from hour to hour.
+    pub branch: u32,
+}
+
+/// A run of a host: when it was measured, and what it found in each cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// Which hour: runs that follow each other within minutes have one luck.
+    pub hour: usize,
+    /// Milliseconds since 1970.
+    pub began_ms: i64,
+    /// Milliseconds since 1970.
+    pub ended_ms: i64,
+    pub cells: Vec<Measured>,
+}
+
+/// What a run found of one metric in one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// The cell, the same in all runs that do this work.
+    pub series: usize,
+    /// The smallest change that matters, for example 0.02.
+    pub delta: f64,
+    /// The place of the base among the versions.
+    pub base: usize,
+    /// Log-ratios to the base by number of block, of each other version by its place.
+    pub candidates: BTreeMap<usize, BTreeMap<u32, f64>>,
+    /// How many times the p of its blocks counts, because measuring ended at a look; 1 for a fixed number.
+    pub times: f64,
+}
+
+impl Measured {
+    /// Log-ratios of version `to` to `from`, of the blocks that have both; `None` if it has not both versions.
+    pub fn contrast(&self, from: usize, to: usize) -> Option<Vec<f64>> {
+        let known = |version: usize| self.candidates.get(&version);
+        match (from == self.base, to == self.base) {
+            (true, true) => None,
+            (true, false) => Some(known(to)?.values().copied().collect()),
+            (false, true) => Some(known(from)?.values().map(|value| -value).collect()),
+            (false, false) => {
+                let (from, to) = (known(from)?, known(to)?);
+                let both = |(block, value): (&u32, &f64)| Some(value - from.get(block)?);
+                Some(to.iter().filter_map(both).collect())
+            }
+        }
+    }
+
+    /// All versions in it, in their order.
+    fn versions(&self) -> Vec<usize> {
+        let mut all: Vec<usize> = self.candidates.keys().copied().chain([self.base]).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Neighbours in the order of their line, among the versions of this run.
+    fn steps(&self, builds: &[Build]) -> Vec<(usize, usize)> {
+        let mut newest: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut steps = Vec::new();
+        for version in self.versions() {
+            let Some(build) = builds.get(version) else {
+                continue;
+            };
+            if let Some(before) = newest.insert(build.line, version) {
+                steps.push((before, version));
+            }
+        }
+        steps
+    }
+}
+
+/// A value with its 95 % interval, as log-ratio.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// A count as `f64`; exact up to 2^53.
+#[allow(clippy::as_conversions)]
+fn real(count: usize) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured() -> Measured {
+        let blocks = |from: u32, value: f64| (from..from + 3).map(|block| (block, value)).collect();
+        Measured {
+            series: 0,
+            delta: 0.02,
+            base: 1,
+            candidates: BTreeMap::from([(0, blocks(0, 0.01)), (3, blocks(1, 0.03))]),
+            times: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_contrast_pairs_the_blocks_that_both_have() {
+        let close = |found: Option<Vec<f64>>, wanted: &[f64]| {
+            let found = found.unwrap();
+            assert_eq!(found.len(), wanted.len());
+            let near = |(one, other): (&f64, &f64)| (one - other).abs() < 1e-12;
+            assert!(found.iter().zip(wanted).all(near), "{found:?}");
+        };
+        close(measured().contrast(0, 3), &[0.02, 0.02]);
+        close(measured().contrast(1, 3), &[0.03, 0.03, 0.03]);
+        close(measured().contrast(3, 1), &[-0.03, -0.03, -0.03]);
+        assert!(measured().contrast(0, 2).is_none() && measured().contrast(1, 1).is_none());
+    }
+
+    #[test]
+    fn steps_are_between_neighbours_of_a_line() {
+        let of = |line| Build { line, branch: 17 };
+        let builds = [of(0), of(1), of(0), of(0)];
+        assert_eq!(measured().steps(&builds), [(0, 3)]);
+        assert_eq!(measured().steps(&[of(0); 4]), [(0, 1), (1, 3)]);
+    }
+}

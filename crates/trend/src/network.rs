@@ -1,0 +1,305 @@
+//! Levels of versions relative to one of them, from all runs together, whatever the base of each was.
+
+use crate::hours::{Kind, Past, kind};
+use crate::watch::Assumed;
+use crate::{Build, Estimate, Measured, Run, real};
+use deltabench_stats::between::Scatter;
+use deltabench_stats::student::t_quantile;
+use deltabench_stats::summary::{mean, sample_sd};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Level of the intervals.
+const LEVEL: f64 = 0.95;
+
+/// A version relative to the anchor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level {
+    /// Its log-ratio to the anchor over many hours; exactly 0 for the anchor.
+    pub change: Estimate,
+    /// Runs that have it.
+    pub runs: usize,
+    /// Whether one of them has the anchor, too.
+    pub direct: bool,
+}
+
+/// The versions of a cell that runs connect with an anchor.
+#[derive(Debug, Clone)]
+pub struct Network {
+    anchor: usize,
+    /// Places of the others, in the order of the matrix.
+    versions: Vec<usize>,
+    levels: Vec<f64>,
+    covariance: Vec<Vec<f64>>,
+    quantile: f64,
+    runs: BTreeMap<usize, usize>,
+    beside_anchor: BTreeSet<usize>,
+    /// Whether an assumption about hours takes part.
+    pub assumed: bool,
+    /// Standard deviation of the log-ratio of distant versions from hour to hour.
+    pub sd: f64,
+}
+
+/// What a run says of its versions: values of one variance, each with a level of the run added.
+struct Star {
+    values: BTreeMap<usize, f64>,
+    /// Variance of each value.
+    variance: f64,
+}
+
+impl Network {
+    /// Takes what runs found in one cell.
+    ///
+    /// Shape:  `None` if no run has the anchor and another version in at least two blocks.
+    /// Source: generalised least squares over contrasts with a common variance of servers inside a run, as for
+    ///         trials of several arms (Lu & Ades 2004; Salanti 2012): V = (s²/2 + τ²/2) (I + 1 1ᵀ). That is the
+    ///         same as a free level for each run. s² is drawn towards that of the other runs, τ² is that of
+    ///         [`deltabench_stats::repeated`]. docs/measuring.md#trends.
+    pub fn new(
+        series: usize,
+        runs: &[Run],
+        builds: &[Build],
+        anchor: usize,
+        assumed: Assumed,
+    ) -> Option<Self> {
+        let cells: Vec<&Measured> = { runs.iter() }
+            .flat_map(|run| run.cells.iter().filter(|cell| cell.series == series))
+            .collect();
+        let hours = Hours::learned(series, runs, builds, assumed);
+        let mut stars = stars(&cells, builds, &hours);
+        let connected = connected(&stars, anchor);
+        stars.retain(|star| {
+            star.values
+                .keys()
+                .all(|version| connected.contains(version))
+        });
+        let versions: Vec<usize> = { connected.iter().copied() }
+            .filter(|version| *version != anchor)
+            .collect();
+        if versions.is_empty() {
+            return None;
+        }
+        let (matrix, right) = equations(&stars, &versions);
+        let covariance = inverse(matrix)?;
+        let levels = covariance.iter().map(|row| dot(row, &right)).collect();
+        let mut counted: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut beside_anchor = BTreeSet::new();
+        for star in &stars {
+            for version in star.values.keys() {
+                *counted.entry(*version).or_default() += 1;
+            }
+            if star.values.contains_key(&anchor) {
+                beside_anchor.extend(star.values.keys().copied());
+            }
+        }
+        Some(Self {
+            anchor,
+            versions,
+            levels,
+            covariance,
+            quantile: t_quantile(0.5 + LEVEL / 2.0, hours.df),
+            runs: counted,
+            beside_anchor,
+            assumed: hours.assumed,
+            sd: hours.far.max(hours.near),
+        })
+    }
+
+    /// The level of a version; `None` for one that no runs connect with the anchor.
+    pub fn level(&self, version: usize) -> Option<Level> {
+        Some(Level {
+            change: self.change(self.anchor, version)?,
+            runs: self.runs.get(&version).copied().unwrap_or(0),
+            direct: self.beside_anchor.contains(&version),
+        })
+    }
+
+    /// How much one version differs from another, over many hours; `None` if one has no level.
+    pub fn change(&self, from: usize, to: usize) -> Option<Estimate> {
+        let (one, other) = (self.place(from)?, self.place(to)?);
+        let level = |place: Option<usize>| place.and_then(|at| self.levels.get(at).copied());
+        let covariance = |one: Option<usize>, other: Option<usize>| {
+            let row = one.and_then(|at| self.covariance.get(at));
+            row.zip(other)
+                .and_then(|(row, at)| row.get(at).copied())
+                .unwrap_or(0.0)
+        };
+        let value = level(other).unwrap_or(0.0) - level(one).unwrap_or(0.0);
+        let variance =
+            covariance(one, one) + covariance(other, other) - 2.0 * covariance(one, other);
+        let half = self.quantile * variance.max(0.0).sqrt();
+        Some(Estimate {
+            value,
+            low: value - half,
+            high: value + half,
+        })
+    }
+
+    /// The place in the matrix: `Some(None)` for the anchor, `None` for a version without a level.
+    fn place(&self, version: usize) -> Option<Option<usize>> {
+        if version == self.anchor {
+            return Some(None);
+        }
+        self.versions
+            .iter()
+            .position(|known| *known == version)
+            .map(Some)
+    }
+}
+
+/// What is known of hours for all runs of a cell: standard deviations by kind.
+struct Hours {
+    near: f64,
+    far: f64,
+    /// The fewest degrees of freedom of those that take part.
+    df: f64,
+    assumed: bool,
+}
+
+impl Hours {
+    fn learned(series: usize, runs: &[Run], builds: &[Build], assumed: Assumed) -> Self {
+        let mut past = Past::default();
+        for run in runs {
+            past.add(run, builds);
+        }
+        let learned = past.learned(|_, _, _| false);
+        // What is within a run is added by each run itself.
+        let precise: [f64; 2] = [0.0, 0.0];
+        let of = |kind| learned.of(series, kind, &[&precise], assumed);
+        let known = [of(Kind::Near), of(Kind::Far)];
+        let sd = |at: &Option<deltabench_stats::repeated::BetweenHours>| {
+            at.map_or(assumed.sd, |known| known.scatter.between())
+        };
+        let [near, far] = &known;
+        let present = known.iter().flatten();
+        Self {
+            near: sd(near),
+            far: sd(far),
+            df: present
+                .clone()
+                .map(|one| one.scatter.df)
+                .fold(f64::INFINITY, f64::min)
+                .min(60.0),
+            assumed: present.clone().any(|one| one.assumed),
+        }
+    }
+}
+
+fn stars(cells: &[&Measured], builds: &[Build], hours: &Hours) -> Vec<Star> {
+    let within = |blocks: &Vec<f64>| Scatter {
+        variance: sample_sd(blocks).unwrap_or(0.0).powi(2) / real(blocks.len()),
+        within: 0.0,
+        df: real(blocks.len() - 1),
+    };
+    let blocks = |cell: &Measured| -> BTreeMap<usize, Vec<f64>> {
+        let known = cell.candidates.keys();
+        known
+            .filter_map(|&version| Some((version, cell.contrast(cell.base, version)?)))
+            .filter(|(_, blocks)| blocks.len() > 1)
+            .collect()
+    };
+    let all: Vec<(usize, BTreeMap<usize, Vec<f64>>)> =
+        cells.iter().map(|cell| (cell.base, blocks(cell))).collect();
+    let scatters: Vec<Scatter> = all
+        .iter()
+        .flat_map(|(_, of)| of.values().map(within))
+        .collect();
+    let prior = Scatter::prior(&scatters);
+    let star = |(base, candidates): &(usize, BTreeMap<usize, Vec<f64>>)| {
+        let own = candidates.values().map(within);
+        let own = own.map(|own| prior.map_or(own.variance, |prior| own.towards(&prior).variance));
+        let within = mean(&own.collect::<Vec<f64>>())?;
+        let is_far = |version: &usize| kind(builds, *base, *version) == Kind::Far;
+        let sd = if candidates.keys().any(is_far) {
+            hours.far
+        } else {
+            hours.near
+        };
+        let mut values: BTreeMap<usize, f64> = BTreeMap::from([(*base, 0.0)]);
+        values.extend(
+            candidates
+                .iter()
+                .filter_map(|(at, of)| Some((*at, mean(of)?))),
+        );
+        Some(Star {
+            values,
+            variance: ((within + sd.powi(2)) / 2.0).max(f64::MIN_POSITIVE),
+        })
+    };
+    all.iter().filter_map(star).collect()
+}
+
+/// The versions that runs connect with the anchor, itself included.
+fn connected(stars: &[Star], anchor: usize) -> BTreeSet<usize> {
+    let mut known = BTreeSet::from([anchor]);
+    loop {
+        let before = known.len();
+        for star in stars {
+            if star.values.keys().any(|version| known.contains(version)) {
+                known.extend(star.values.keys().copied());
+            }
+        }
+        if known.len() == before {
+            return known;
+        }
+    }
+}
+
+/// The normal equations of the levels, the anchor's being 0.
+fn equations(stars: &[Star], versions: &[usize]) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let mut matrix: Vec<Vec<f64>> = versions.iter().map(|_| vec![0.0; versions.len()]).collect();
+    let mut right = vec![0.0; versions.len()];
+    for star in stars {
+        let (weight, size) = (1.0 / star.variance, real(star.values.len()));
+        let centre = star.values.values().sum::<f64>() / size;
+        let rows = versions.iter().zip(matrix.iter_mut().zip(right.iter_mut()));
+        for (row_of, (row, right)) in rows {
+            let Some(value) = star.values.get(row_of) else {
+                continue;
+            };
+            *right += weight * (value - centre);
+            for (column_of, entry) in versions.iter().zip(row) {
+                if star.values.contains_key(column_of) {
+                    let own = if row_of == column_of { 1.0 } else { 0.0 };
+                    *entry += weight * (own - 1.0 / size);
+                }
+            }
+        }
+    }
+    (matrix, right)
+}
+
+/// The inverse of a symmetric positive definite matrix by Gauss and Jordan, which needs no pivots for such;
+/// `None` for another.
+fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+    let size = matrix.len();
+    for (at, row) in matrix.iter_mut().enumerate() {
+        row.extend((0..size).map(|column| if column == at { 1.0 } else { 0.0 }));
+    }
+    for at in 0..size {
+        let mut pivot = matrix.get(at)?.clone();
+        let by = *pivot.get(at)?;
+        if by <= 0.0 || !by.is_finite() {
+            return None;
+        }
+        pivot.iter_mut().for_each(|value| *value /= by);
+        for (other, row) in matrix.iter_mut().enumerate() {
+            let factor = *row.get(at)?;
+            if other == at {
+                row.clone_from(&pivot);
+            } else {
+                let pairs = row.iter_mut().zip(&pivot);
+                pairs.for_each(|(value, pivot)| *value -= factor * pivot);
+            }
+        }
+    }
+    Some(
+        matrix
+            .into_iter()
+            .map(|row| row.into_iter().skip(size).collect())
+            .collect(),
+    )
+}
+
+fn dot(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(one, other)| one * other).sum()
+}

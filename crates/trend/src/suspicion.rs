@@ -1,0 +1,133 @@
+//! A change that runs suspect, and what later ones say of it.
+
+use crate::Estimate;
+use deltabench_stats::between::Between;
+
+/// One-sided chance that all tries of a suspicion together confirm what is not there.
+const CONFIRMED: f64 = 0.025;
+
+/// What the first try may use of it; each later one uses this share of what is left.
+const FIRST: f64 = 0.8;
+
+/// Level of the intervals.
+const LEVEL: f64 = 0.95;
+
+/// What raised a suspicion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Two versions side by side in one run.
+    Step,
+    /// The levels of many runs.
+    Level,
+}
+
+/// What is known of a suspicion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// No later run has shown it, or the contrary.
+    Suspected,
+    /// Later runs show it by themselves.
+    Confirmed,
+    /// Later runs show by themselves that it is less than what matters.
+    Refuted,
+}
+
+/// What the tries of a suspicion say together, without the run that raised it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Found {
+    /// How much the later version differs, with what another hour may change.
+    pub change: Estimate,
+    /// One-sided p of "it did not change in this direction".
+    pub p: f64,
+    /// What p must not exceed in this try.
+    pub limit: f64,
+}
+
+/// A change between two versions that were in one run.
+///
+/// Tries are later runs of both ends in other hours. Try k may use 0.8 · 0.2^(k − 1) of 2.5 %, so that all of
+/// them together confirm by chance at most once in 40. Tries of earlier suspicions that were not confirmed, in
+/// this direction and with an overlapping range, count along.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suspicion {
+    pub series: usize,
+    /// Place of the version before.
+    pub from: usize,
+    /// Place of the version after.
+    pub to: usize,
+    /// Whether the value falls.
+    pub falls: bool,
+    pub by: By,
+    /// The first place that may be the changed one, where levels raised it: else that of `to`.
+    pub earliest: usize,
+    /// The run that raised it, by number.
+    pub raised: usize,
+    /// Tries, by number of their run.
+    pub tries: Vec<usize>,
+    /// Tries of suspicions before it that were not confirmed.
+    pub(crate) before: usize,
+    pub found: Option<Found>,
+    pub state: State,
+    /// When the last run with a part in it ended, milliseconds since 1970.
+    pub(crate) ended_ms: i64,
+    /// The block values of the tries, with [`crate::Measured::times`].
+    pub(crate) fresh: Vec<(Vec<f64>, f64)>,
+}
+
+impl Suspicion {
+    /// Whether a range in this direction lies inside of another, ends included.
+    pub(crate) fn is_inside(&self, series: usize, from: usize, to: usize, falls: bool) -> bool {
+        self.series == series && self.falls == falls && from <= self.from && self.to <= to
+    }
+
+    /// Whether ranges in one direction have a step in common.
+    pub(crate) fn overlaps(&self, series: usize, from: usize, to: usize, falls: bool) -> bool {
+        self.series == series && self.falls == falls && self.from < to && from < self.to
+    }
+
+    /// The part of the chance of a false confirmation that its next try may use.
+    fn limit(&self) -> f64 {
+        let spent = self.before + self.tries.len().saturating_sub(1);
+        let left = i32::try_from(spent).map_or(0.0, |tries| (1.0 - FIRST).powi(tries));
+        CONFIRMED * FIRST * left
+    }
+
+    /// Takes what its tries now say together.
+    pub(crate) fn judge(&mut self, mean: &Between, delta: f64) {
+        let interval = mean.interval(LEVEL, LEVEL);
+        let times = self
+            .fresh
+            .iter()
+            .map(|(_, times)| *times)
+            .fold(1.0, f64::max);
+        let (p, way) = (mean.p_scaled(times), mean.estimate < 0.0);
+        let p = if way == self.falls {
+            p / 2.0
+        } else {
+            1.0 - p / 2.0
+        };
+        let limit = self.limit();
+        self.found = Some(Found {
+            change: Estimate {
+                value: mean.estimate,
+                low: interval.low,
+                high: interval.high,
+            },
+            p,
+            limit,
+        });
+        let matters = (1.0 + delta).ln();
+        let most = if self.falls {
+            -interval.low
+        } else {
+            interval.high
+        };
+        self.state = if p <= limit {
+            State::Confirmed
+        } else if most < matters {
+            State::Refuted
+        } else {
+            State::Suspected
+        };
+    }
+}

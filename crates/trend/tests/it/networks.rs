@@ -1,0 +1,142 @@
+//! Levels of versions from runs with several bases.
+
+use deltabench_trend::{Assumed, Build, Estimate, Measured, Network, Run};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::BTreeMap;
+
+const ASSUMED: Assumed = Assumed { sd: 0.005, df: 4.0 };
+
+fn build(line: usize) -> Build {
+    Build { line, branch: 17 }
+}
+
+/// A run of given means, each of blocks that lie `spread` around them.
+fn run(at: usize, base: usize, means: &[(usize, f64)], spread: f64) -> Run {
+    let began_ms = i64::try_from(at).unwrap() * 7_200_000;
+    let blocks = |mean: f64| -> BTreeMap<u32, f64> {
+        (0..4)
+            .zip([mean - spread, mean + spread, mean - spread, mean + spread])
+            .collect()
+    };
+    let candidates = means
+        .iter()
+        .map(|(version, mean)| (*version, blocks(*mean)));
+    Run {
+        hour: at + 1,
+        began_ms,
+        ended_ms: began_ms + 1_000,
+        cells: vec![Measured {
+            series: 0,
+            delta: 0.02,
+            base,
+            candidates: candidates.collect(),
+            times: 1.0,
+        }],
+    }
+}
+
+fn near(found: Estimate, value: f64) -> bool {
+    (found.value - value).abs() < 1e-9
+}
+
+#[test]
+fn levels_come_through_the_versions_between() {
+    let builds = vec![build(0); 5];
+    let runs = [
+        run(0, 0, &[(1, 0.01)], 0.001),
+        run(1, 2, &[(1, 0.03)], 0.001),
+        run(2, 3, &[(4, 0.5)], 0.001),
+    ];
+    let network = Network::new(0, &runs, &builds, 0, ASSUMED).unwrap();
+    assert!(near(network.level(1).unwrap().change, 0.01));
+    // 2 is 3 points below 1.
+    let far = network.level(2).unwrap();
+    assert!(near(far.change, -0.02) && !far.direct && far.runs == 1);
+    assert!(near(network.change(1, 2).unwrap(), -0.03));
+    assert!(near(network.change(2, 1).unwrap(), 0.03));
+    let width = |of: Estimate| of.high - of.low;
+    let ratio = width(far.change) / width(network.level(1).unwrap().change);
+    assert!(
+        (ratio - 2f64.sqrt()).abs() < 1e-6,
+        "two runs in a row: {ratio}"
+    );
+    // No run connects these with the anchor.
+    assert!(network.level(3).is_none() && network.change(0, 4).is_none());
+    let itself = network.level(0).unwrap().change;
+    assert!(near(itself, 0.0) && width(itself) < 1e-12);
+}
+
+#[test]
+fn a_run_of_three_versions_counts_each_pair_once() {
+    let builds = vec![build(0); 3];
+    let one = run(0, 0, &[(1, 0.01), (2, 0.02)], 0.001);
+    let network = Network::new(0, std::slice::from_ref(&one), &builds, 0, ASSUMED).unwrap();
+    let pair = run(0, 0, &[(1, 0.01)], 0.001);
+    let alone = Network::new(0, &[pair], &builds, 0, ASSUMED).unwrap();
+    let width = |of: &Network, from, to| {
+        let change = of.change(from, to).unwrap();
+        change.high - change.low
+    };
+    // A third version in the run does not make the others more certain.
+    assert!((width(&network, 0, 1) / width(&alone, 0, 1) - 1.0).abs() < 1e-9);
+    assert!((width(&network, 1, 2) / width(&network, 0, 1) - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn without_a_run_of_the_anchor_there_are_no_levels() {
+    let builds = vec![build(0); 4];
+    let runs = [run(0, 0, &[(1, 0.01)], 0.001)];
+    assert!(Network::new(0, &runs, &builds, 3, ASSUMED).is_none());
+    assert!(Network::new(1, &runs, &builds, 0, ASSUMED).is_none());
+    assert!(Network::new(0, &[], &builds, 0, ASSUMED).is_none());
+}
+
+fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    let (one, other): (f64, f64) = (rng.random(), rng.random());
+    (-2.0 * (1.0 - one).ln()).sqrt() * (std::f64::consts::TAU * other).cos()
+}
+
+/// Five versions in a chain of anchors: 0 is measured with 1 and 2, 2 with 3 and 4.
+#[test]
+fn intervals_across_anchors_hold_the_truth() {
+    let truth = [0.0, 0.01, -0.02, -0.05, 0.03];
+    let builds: Vec<Build> = (0..5).map(build).collect();
+    let (mut held, mut all) = (0, 0);
+    for seed in 0..400 {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut runs = Vec::new();
+        for at in 0..8 {
+            let (base, others) = if at % 2 == 0 {
+                (0, [1, 2])
+            } else {
+                (2, [3, 4])
+            };
+            // Servers of a run have a luck of their own: pairs differ by 0.4 % between hours.
+            let luck: Vec<f64> = (0..3)
+                .map(|_| 0.004 / 2f64.sqrt() * normal(&mut rng))
+                .collect();
+            let noise: Vec<f64> = (0..6).map(|_| 0.005 * normal(&mut rng)).collect();
+            let of = |(place, version): (usize, usize), rng: &mut Xoshiro256PlusPlus| {
+                let mean = truth[version] - truth[base] + luck[place + 1] - luck[0];
+                let block = |base: &f64| mean + 0.005 * normal(rng) - base;
+                let values: Vec<f64> = noise.iter().map(block).collect();
+                (version, (0..).zip(values).collect::<BTreeMap<u32, f64>>())
+            };
+            let mut one = run(at, base, &[], 0.0);
+            one.cells[0].candidates = { others.into_iter().enumerate() }
+                .map(|pair| of(pair, &mut rng))
+                .collect();
+            runs.push(one);
+        }
+        let network = Network::new(0, &runs, &builds, 0, ASSUMED).unwrap();
+        for (version, truth) in truth.iter().enumerate().skip(1) {
+            let change = network.level(version).unwrap().change;
+            held += usize::from(change.low <= *truth && *truth <= change.high);
+            all += 1;
+        }
+    }
+    let share = 100.0 * f64::from(held as u32) / f64::from(all as u32);
+    println!("95 % intervals of levels hold the truth in {share:.1} %");
+    assert!((93.5..=99.0).contains(&share), "{share}");
+}

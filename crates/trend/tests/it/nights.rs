@@ -1,0 +1,244 @@
+//! Seeded nights: an anchor, the version of the night before and the new one, and a run that tries what is
+//! suspected.
+
+use deltabench_trend::{Assumed, Build, Measured, Run, State, Watch};
+use rand::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::{BTreeMap, BTreeSet};
+
+const HOUR_MS: i64 = 3_600_000;
+const CELLS: usize = 8;
+
+/// What is true of a host and its versions, in log-ratios.
+struct Truth {
+    nights: usize,
+    /// Standard deviation between hours, of the anchor to a version and of a version to the one before.
+    far: f64,
+    near: f64,
+    /// Share of nights that are off by a sd of 2.5 % for one cell.
+    bad: f64,
+    /// By version: the level of the first cell. The others stay.
+    level: fn(usize) -> f64,
+}
+
+fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
+    let (one, other): (f64, f64) = (rng.random(), rng.random());
+    (-2.0 * (1.0 - one).ln()).sqrt() * (std::f64::consts::TAU * other).cos()
+}
+
+/// A run of versions against base 0, with a luck of its own.
+fn measure(
+    rng: &mut Xoshiro256PlusPlus,
+    truth: &Truth,
+    at: usize,
+    versions: &[usize],
+    blocks: u32,
+) -> Run {
+    let began_ms = i64::try_from(at).unwrap() * HOUR_MS;
+    let cell = |series: usize, rng: &mut Xoshiro256PlusPlus| {
+        let common = (truth.far.powi(2) - truth.near.powi(2) / 2.0).sqrt() * normal(rng);
+        let odd = if rng.random::<f64>() < truth.bad {
+            0.025 * normal(rng)
+        } else {
+            0.0
+        };
+        // Errors of a run around 0.3 %, whatever its number of blocks.
+        let error = 0.003 * (0.5 * normal(rng)).exp() * f64::from(blocks).sqrt();
+        let base: Vec<f64> = (0..blocks)
+            .map(|_| error / 2f64.sqrt() * normal(rng))
+            .collect();
+        let server = |version: &usize, rng: &mut Xoshiro256PlusPlus| {
+            let own = truth.near / 2f64.sqrt() * normal(rng);
+            let level = if series == 0 {
+                (truth.level)(*version)
+            } else {
+                0.0
+            };
+            let value = |block: u32| {
+                let noise = error / 2f64.sqrt() * normal(rng);
+                let base = base[usize::try_from(block).unwrap()];
+                (block, level + common + own + odd + noise - base)
+            };
+            (
+                *version,
+                (0..blocks).map(value).collect::<BTreeMap<u32, f64>>(),
+            )
+        };
+        Measured {
+            series,
+            delta: 0.01,
+            base: 0,
+            candidates: versions
+                .iter()
+                .map(|version| server(version, rng))
+                .collect(),
+            times: 1.0,
+        }
+    };
+    let mut own = Xoshiro256PlusPlus::seed_from_u64(rng.random());
+    Run {
+        hour: at + 1,
+        began_ms,
+        ended_ms: began_ms + HOUR_MS / 4,
+        cells: (0..CELLS).map(|series| cell(series, &mut own)).collect(),
+    }
+}
+
+/// Only some cells, and from another base: both ends of a suspicion.
+fn only(run: &Run, (from, to): (usize, usize), cells: &BTreeSet<usize>) -> Run {
+    let cell = |cell: &Measured| {
+        let blocks = cell.contrast(from, to)?;
+        let numbered = (0..).zip(blocks).collect::<BTreeMap<u32, f64>>();
+        Some(Measured {
+            base: from,
+            candidates: BTreeMap::from([(to, numbered)]),
+            ..cell.clone()
+        })
+    };
+    let cells = run.cells.iter().filter(|cell| cells.contains(&cell.series));
+    Run {
+        cells: cells.filter_map(cell).collect(),
+        ..run.clone()
+    }
+}
+
+/// Nights, and for each with open suspicions a run that tries them. Returns the watch.
+fn watch(seed: u64, truth: &Truth) -> Watch {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let line = |line| Build {
+        line,
+        branch: 17 + u32::try_from(line).unwrap(),
+    };
+    let builds = [line(0)]
+        .into_iter()
+        .chain((1..=truth.nights).map(|_| line(1)));
+    let assumed = Assumed { sd: 0.005, df: 4.0 };
+    let mut watch = Watch::new(builds.collect(), assumed);
+    for night in 2..=truth.nights {
+        let blocks = [6, 12, 24][rng.random_range(0..3)];
+        watch.add(&measure(
+            &mut rng,
+            truth,
+            24 * night,
+            &[night - 1, night],
+            blocks,
+        ));
+        let mut open: BTreeMap<(usize, usize), BTreeSet<usize>> = BTreeMap::new();
+        for one in watch
+            .suspicions()
+            .iter()
+            .filter(|one| one.state == State::Suspected)
+        {
+            // Each is tried in at most three nights.
+            if one.tries.len() < 3 {
+                open.entry((one.from, one.to))
+                    .or_default()
+                    .insert(one.series);
+            }
+        }
+        for (hour, (ends, cells)) in (1..).zip(open) {
+            let all = measure(&mut rng, truth, 24 * night + hour, &[ends.0, ends.1], 12);
+            watch.add(&only(&all, ends, &cells));
+        }
+    }
+    watch
+}
+
+fn count(labs: u64, truth: &Truth, is_found: impl Fn(&Watch) -> bool) -> usize {
+    let found = (0..labs).filter(|seed| is_found(&watch(1000 + seed, truth)));
+    found.count()
+}
+
+const CALM: Truth = Truth {
+    nights: 50,
+    far: 0.005,
+    near: 0.001,
+    bad: 0.0,
+    level: |_| 0.0,
+};
+
+fn confirmed(watch: &Watch) -> usize {
+    let confirmed = watch
+        .suspicions()
+        .iter()
+        .filter(|one| one.state == State::Confirmed);
+    confirmed
+        .map(|one| one.series)
+        .collect::<BTreeSet<_>>()
+        .len()
+}
+
+/// Labs of 8 cells in a test; docs/measuring.md has the figures of 60.
+fn labs() -> u64 {
+    std::env::var("DELTABENCH_TREND_LABS").map_or(6, |text| text.parse().unwrap())
+}
+
+#[test]
+fn nights_without_a_change_confirm_none() {
+    let labs = labs();
+    let bad = Truth { bad: 0.05, ..CALM };
+    for (name, truth) in [("calm", CALM), ("bad nights", bad)] {
+        let all: Vec<Watch> = (0..labs).map(|seed| watch(1000 + seed, &truth)).collect();
+        let found: usize = all.iter().map(confirmed).sum();
+        let suspected: usize = all.iter().map(|watch| watch.suspicions().len()).sum();
+        let series = all.len() * CELLS;
+        println!(
+            "{name}: {found} of {series} series with a confirmed change, {suspected} suspected"
+        );
+        // 2 % of them, with what chance adds to 48 series.
+        assert!(10 * found <= series, "{name}: {found} of {series}");
+        assert!(suspected > 0, "nothing was tried");
+    }
+}
+
+/// The level of the first cell from night 25 on.
+macro_rules! lower_by {
+    ($by:literal) => {
+        |at| if at >= 25 { -$by } else { 0.0 }
+    };
+}
+
+#[test]
+fn a_change_is_confirmed_within_a_week_at_its_place() {
+    let labs = labs();
+    type Case = (&'static str, fn(usize) -> f64, u64);
+    let all: [Case; 4] = [
+        ("0.5", lower_by!(0.005), 0),
+        ("1", lower_by!(0.01), 15),
+        ("2", lower_by!(0.02), 75),
+        ("4", lower_by!(0.04), 90),
+    ];
+    for (percent, level, least) in all {
+        let truth = Truth {
+            level,
+            nights: 32,
+            ..CALM
+        };
+        let is_it = |watch: &Watch| {
+            watch.suspicions().iter().any(|one| {
+                let here = one.from < 25 && one.to >= 25 && one.from >= 21 && one.falls;
+                one.series == 0 && one.state == State::Confirmed && here
+            })
+        };
+        let found = u64::try_from(count(labs, &truth, is_it)).unwrap();
+        println!("-{percent} %: {found} of {labs} found within a week");
+        assert!(
+            100 * found >= least * labs,
+            "-{percent} %: {found} of {labs}"
+        );
+    }
+}
+
+#[test]
+fn a_drift_is_found() {
+    let labs = labs();
+    let level = |at: usize| -0.02 / 30.0 * f64::from(u32::try_from(at.max(20) - 20).unwrap());
+    let truth = Truth { level, ..CALM };
+    let is_it = |watch: &Watch| {
+        let mut all = watch.suspicions().iter();
+        all.any(|one| one.series == 0 && one.state == State::Confirmed && one.falls)
+    };
+    let found = u64::try_from(count(labs, &truth, is_it)).unwrap();
+    println!("drift of 2 % in 30 nights: {found} of {labs} found");
+    assert!(2 * found >= labs, "{found} of {labs}");
+}

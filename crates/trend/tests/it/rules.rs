@@ -1,0 +1,133 @@
+//! Rules of suspicions, on runs whose blocks leave nothing open.
+
+use deltabench_trend::{Assumed, Build, By, Measured, Run, State, Watch};
+use std::collections::BTreeMap;
+
+const MINUTE_MS: i64 = 60_000;
+
+/// A run at a minute, of log-ratios to version 0 in percent, in one cell.
+fn run(minute: i64, percents: &[(usize, f64)]) -> Run {
+    let blocks = |percent: f64| -> BTreeMap<u32, f64> {
+        let value = |block: u32| (percent + 0.02 * f64::from(block % 3)) / 100.0;
+        (0..12).map(|block| (block, value(block))).collect()
+    };
+    let base = percents[0].0;
+    let candidates = percents.iter().skip(1);
+    Run {
+        hour: usize::try_from(minute / 10).unwrap() + 1,
+        began_ms: minute * MINUTE_MS,
+        ended_ms: (minute + 1) * MINUTE_MS,
+        cells: vec![Measured {
+            series: 0,
+            delta: 0.01,
+            base,
+            candidates: candidates
+                .map(|(at, percent)| (*at, blocks(percent - percents[0].1)))
+                .collect(),
+            times: 1.0,
+        }],
+    }
+}
+
+fn watch(runs: &[Run]) -> Watch {
+    let builds = vec![
+        Build {
+            line: 0,
+            branch: 17
+        };
+        9
+    ];
+    let mut watch = Watch::new(builds, Assumed { sd: 0.005, df: 4.0 });
+    for run in runs {
+        watch.add(run);
+    }
+    watch
+}
+
+fn states(watch: &Watch) -> Vec<(usize, usize, State, usize)> {
+    let of = |one: &deltabench_trend::Suspicion| (one.from, one.to, one.state, one.tries.len());
+    watch.suspicions().iter().map(of).collect()
+}
+
+#[test]
+fn what_raised_a_suspicion_does_not_confirm_it() {
+    let first = run(0, &[(2, 0.0), (5, -8.0)]);
+    let one = watch(std::slice::from_ref(&first));
+    assert_eq!(states(&one), [(2, 5, State::Suspected, 0)]);
+    assert_eq!(one.suspicions()[0].by, By::Step);
+    assert!(one.suspicions()[0].found.is_none(), "no size without a try");
+    // Within ten minutes it has the same luck.
+    let soon = watch(&[first.clone(), run(9, &[(2, 0.0), (5, -8.0)])]);
+    assert_eq!(states(&soon), [(2, 5, State::Suspected, 0)]);
+    let later = watch(&[first, run(20, &[(2, 0.0), (5, -7.0)])]);
+    assert_eq!(states(&later), [(2, 5, State::Confirmed, 1)]);
+    let found = later.suspicions()[0].found.unwrap();
+    assert!(
+        (found.change.value + 0.07).abs() < 0.0005,
+        "the size of the try: {found:?}"
+    );
+    assert!((found.limit - 0.02).abs() < 1e-12);
+}
+
+#[test]
+fn the_other_direction_confirms_nothing_and_less_than_matters_refutes() {
+    let first = run(0, &[(2, 0.0), (5, -8.0)]);
+    let up = watch(&[first.clone(), run(20, &[(2, 0.0), (5, 8.0)])]);
+    assert_eq!(states(&up)[0], (2, 5, State::Refuted, 1));
+    let mut none = vec![first.clone()];
+    none.extend((1..4).map(|at| run(30 * at, &[(2, 0.0), (5, 0.0)])));
+    assert_eq!(states(&watch(&none))[0].2, State::Refuted);
+    // One try that cannot tell leaves it open.
+    let open = watch(&[first, run(20, &[(2, 0.0), (5, -1.0)])]);
+    assert_eq!(states(&open), [(2, 5, State::Suspected, 1)]);
+}
+
+#[test]
+fn each_further_try_has_less_to_use() {
+    let mut runs = vec![run(0, &[(2, 0.0), (5, -8.0)])];
+    let limit = |runs: &[Run]| watch(runs).suspicions()[0].found.unwrap().limit;
+    let mut spent = 0.0;
+    for at in 1..=4 {
+        runs.push(run(30 * at, &[(2, 0.0), (5, -1.0)]));
+        spent += limit(&runs);
+    }
+    assert!((limit(&runs) - 0.02 * 0.008).abs() < 1e-12);
+    assert!(spent < 0.025, "{spent}");
+}
+
+#[test]
+fn a_version_in_between_erases_nothing_and_is_suspected_by_itself() {
+    let wide = [
+        run(0, &[(2, 0.0), (5, -8.0)]),
+        run(30, &[(2, 0.0), (5, -8.0)]),
+    ];
+    let mut runs = wide.to_vec();
+    runs.push(run(60, &[(2, 0.0), (4, -8.0), (5, -8.0)]));
+    runs.push(run(90, &[(2, 0.0), (4, -8.0), (5, -8.0)]));
+    assert_eq!(
+        states(&watch(&runs)),
+        [(2, 5, State::Confirmed, 1), (2, 4, State::Confirmed, 1)]
+    );
+    // Later figures do not take back what was confirmed.
+    runs.push(run(120, &[(2, 0.0), (5, 0.0)]));
+    assert_eq!(states(&watch(&runs))[0], (2, 5, State::Confirmed, 1));
+}
+
+#[test]
+fn ends_that_a_run_does_not_have_are_not_tried() {
+    let runs = [
+        run(0, &[(2, 0.0), (5, -8.0)]),
+        run(30, &[(2, 0.0), (6, -8.0)]),
+        run(60, &[(1, 0.0), (5, -8.0)]),
+    ];
+    let found = states(&watch(&runs));
+    assert_eq!(found[0], (2, 5, State::Suspected, 0));
+}
+
+#[test]
+fn steps_are_not_between_lines() {
+    let builds = (0..9).map(|line| Build { line, branch: 17 }).collect();
+    let mut watch = Watch::new(builds, Assumed { sd: 0.005, df: 4.0 });
+    watch.add(&run(0, &[(2, 0.0), (5, -30.0)]));
+    assert!(watch.suspicions().is_empty());
+}
