@@ -23,7 +23,7 @@ mod variant;
 mod verify;
 mod workplace;
 
-pub use history::{History, HistoryCommit, history};
+pub use history::{History, HistoryCommit, commits_in_order, history};
 pub use revert::{Revert, Undone, without};
 pub use step::{did_not_compile, is_of_machine};
 pub use touched::{ByFile, defined_in, touched};

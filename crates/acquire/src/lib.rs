@@ -54,8 +54,8 @@ mod versions;
 
 pub use build::{
     BuildSystem, ByFile, History, HistoryCommit, OptionSince, Revert, Undone, Variant, Variants,
-    build_here, built_names, defined_in, did_not_compile, forget_build, history, is_of_machine,
-    touched, without,
+    build_here, built_names, commits_in_order, defined_in, did_not_compile, forget_build, history,
+    is_of_machine, touched, without,
 };
 pub use cache::Cache;
 pub use likeness::made_of;

@@ -14,6 +14,7 @@ pub mod results;
 pub mod selfcheck;
 pub mod shape;
 pub mod site;
+pub mod trend;
 
 use crate::failure::EXIT_CODES;
 use crate::kinds;
@@ -33,6 +34,7 @@ use results::{
 use selfcheck::{CalibrateArguments, CrosscheckArguments, DoctorArguments, Selfbench};
 use site::{PublishArguments, WebArguments};
 use std::path::PathBuf;
+use trend::{ChangesArguments, TrendArguments, TriageArguments};
 
 /// Is this database slower than that one, where, by how much, and why - with error bars.
 #[derive(Debug, Parser)]
@@ -135,6 +137,17 @@ pub enum Command {
     /// Count how often placebos on this host were called different: the false alarms so far
     #[command(after_help = "Example: deltabench ledger --json -")]
     Ledger(LedgerArguments),
+    /// Show versions over time: levels relative to one of them, from all runs of a host, and where they changed
+    #[command(after_help = "Example: deltabench trend scan --anchor postgres:17.0")]
+    Trend(TrendArguments),
+    /// List what changed between versions: suspected by a run, confirmed by later ones
+    #[command(after_help = "Example: deltabench changes --json -")]
+    Changes(ChangesArguments),
+    /// Say of a change what it is: explained by something else, or expected
+    #[command(
+        after_help = "Example: deltabench triage 1a2b3c4d --explained 'the kernel was updated'"
+    )]
+    Triage(TriageArguments),
     /// Compare a server with itself, or with a known slowdown, to see how often the verdict is right
     #[command(after_help = "Example: deltabench calibrate postgres:18 --runs 10 --inject 3%")]
     Calibrate(CalibrateArguments),

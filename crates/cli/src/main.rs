@@ -51,6 +51,7 @@ mod store;
 mod study;
 mod targets;
 mod text;
+mod trend;
 mod workloads;
 
 use arguments::{Arguments, Command};
@@ -88,6 +89,9 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Calibrate(calibrate) => calibrate::calibrate(&calibrate, &config),
         Command::Doctor(doctor) => doctor::doctor(&doctor, &config),
         Command::Ledger(ledger) => ledger::ledger(&ledger, &config),
+        Command::Trend(trend) => trend::trend(&trend, &config),
+        Command::Changes(changes) => trend::changes(&changes, &config),
+        Command::Triage(triage) => trend::triage(&triage, &config),
         Command::Invalidate(invalidate) => invalidate::invalidate(&invalidate, &config),
         Command::Export(export) => export::export(&export, &config),
         Command::Publish(publish) => site::publish(&publish, &config),

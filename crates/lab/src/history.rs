@@ -189,14 +189,14 @@ pub fn version_key(planned: &PlannedServer) -> String {
 
 /// Numbers hours: runs that follow each other within 10 minutes have one, whatever they compared.
 #[derive(Default)]
-struct Hour {
+pub(crate) struct Hour {
     number: usize,
     ended_unix_ms: Option<i64>,
 }
 
 impl Hour {
     /// That of a run, later than those before; 0 if it ended just before this moment.
-    fn of(&mut self, (began, ended): (i64, i64), now: i64) -> usize {
+    pub(crate) fn of(&mut self, (began, ended): (i64, i64), now: i64) -> usize {
         if now - ended < HOUR_APART_MS {
             return 0;
         }

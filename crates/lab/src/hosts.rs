@@ -19,6 +19,22 @@ pub enum RunHost {
 }
 
 impl RunHost {
+    /// The machine, whatever kernel it runs: two hosts of one key are one machine at different times.
+    pub fn machine(&self) -> String {
+        match self {
+            Self::Identified { host, .. } => host.uid.clone(),
+            Self::Stored { machine, class, .. } => format!("{machine} {class:?}"),
+        }
+    }
+
+    /// What kind of machine it is.
+    pub fn class(&self) -> &HostClass {
+        match self {
+            Self::Identified { host, .. } => &host.class,
+            Self::Stored { class, .. } => class,
+        }
+    }
+
     /// The host of a run; `None` if it is not known, or the run was resumed on another one or in another way.
     ///
     /// Errors: the store cannot be read.

@@ -18,6 +18,7 @@ mod sampled;
 mod sensitivity;
 mod series;
 mod sessions;
+mod trend;
 mod withdrawal;
 
 pub use analysed::{Analysed, analyse, analyse_this_hour};
@@ -31,6 +32,7 @@ pub use placebos::{CountedRun, Placebos};
 pub use sensitivity::sensitivity_name;
 pub use series::{series_of, stored as series_of_run};
 pub use sessions::session_name;
+pub use trend::{Change, HostTrend, TrendCell, TrendRun, Version, trends};
 pub use withdrawal::cell_label;
 
 use deltabench_model::problem::Problem;

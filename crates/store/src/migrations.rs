@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 12] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 13] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -48,6 +48,7 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 12] = [
         include_str!("migrations/0011-occasions.sql"),
     ),
     (12, "units", include_str!("migrations/0012-units.sql")),
+    (13, "triage", include_str!("migrations/0013-triage.sql")),
 ];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.

@@ -38,11 +38,7 @@ pub fn history(
     (base, candidate): (&str, &str),
     extensions: bool,
 ) -> Result<History, Problem> {
-    let git = Toolbox::here().find("git").ok_or_else(|| {
-        Problem::new("git is missing")
-            .detail("the history of a repository is read with it")
-            .hint("install git")
-    })?;
+    let git = Toolbox::here().find("git").ok_or_else(no_git)?;
     let repository = Repository::open(&git, directory)?;
     let of = |name: &str| repository.commit(name);
     let (base_id, candidate_id) = (of(base)?, of(candidate)?);
@@ -94,6 +90,33 @@ pub fn history(
         commits: commits.map(|entry| entry.commit(extensions)).collect(),
         base_alone,
     })
+}
+
+/// These commits of the repository at `directory` in the order of its history: one that another one builds on
+/// comes before it. Those that it does not have are left out.
+///
+/// Errors: no git, no repository.
+pub fn commits_in_order(directory: &Path, ids: &[&str]) -> Result<Vec<String>, Problem> {
+    let git = Toolbox::here().find("git").ok_or_else(no_git)?;
+    let repository = Repository::open(&git, directory)?;
+    let mut known: Vec<&str> = ids.to_vec();
+    known.retain(|id| repository.commit(id).is_ok());
+    if known.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut arguments = vec!["rev-list", "--topo-order", "--reverse"];
+    arguments.extend(&known);
+    let said = repository.ask(&arguments).map_err(|error| {
+        Problem::new(format!("no history in {}", directory.display())).detail(error)
+    })?;
+    let ours = said.lines().filter(|line| known.contains(line));
+    Ok(ours.map(str::to_owned).collect())
+}
+
+fn no_git() -> Problem {
+    Problem::new("git is missing")
+        .detail("the history of a repository is read with it")
+        .hint("install git")
 }
 
 /// A commit as git tells of it.
@@ -234,6 +257,23 @@ mod tests {
                 ("src/include/a.h: 3", true)
             ]
         );
+    }
+
+    #[test]
+    fn commits_have_the_order_of_their_history_whatever_was_asked_first() {
+        let scratch = Scratch::new();
+        let first = scratch.commit("src/backend/a.c", "1");
+        let middle = scratch.commit("src/backend/a.c", "2");
+        let last = scratch.commit("src/backend/a.c", "3");
+        let gone = "0123456789012345678901234567890123456789";
+        let found = commits_in_order(scratch.0.path(), &[&last, gone, &first, &middle]);
+        assert_eq!(found.unwrap(), [first, middle, last]);
+        assert!(
+            commits_in_order(scratch.0.path(), &[gone])
+                .unwrap()
+                .is_empty()
+        );
+        assert!(commits_in_order(Path::new("/none"), &[gone]).is_err());
     }
 
     #[test]

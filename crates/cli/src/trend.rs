@@ -1,0 +1,276 @@
+//! `deltabench trend`, `changes` and `triage`: versions over time, and where they changed.
+
+mod json;
+pub mod places;
+mod shown;
+
+use crate::arguments::trend::{
+    ChangesArguments, TrendArguments, TrendMetric, TriageArguments, Which,
+};
+use crate::clock::now;
+use crate::config::Config;
+use crate::console::{check_writable, is_stdout, print_stdout, say, to_json, width, write_file};
+use crate::failure::Failure;
+use crate::store::{open, store_problem};
+use deltabench_compare::comparison::Metric;
+use deltabench_lab::{Change, HostTrend, trends};
+use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::units::count;
+use deltabench_store::{Store, Triage, TriageState};
+use deltabench_trend::State;
+use serde_json::Value;
+
+/// Widest line.
+const WIDEST: usize = 110;
+
+/// Prints levels and changes of cells.
+pub fn trend(arguments: &TrendArguments, config: &Config) -> Result<u8, Failure> {
+    check(&arguments.which)?;
+    let store = open(config)?;
+    let metric = arguments.metric.metric();
+    let hosts = hosts(&store, metric, &arguments.which)?;
+    let said = store.triages().map_err(store_problem)?;
+    let (mut lines, mut all) = (Vec::new(), Vec::new());
+    for host in &hosts {
+        let cells = cells(host, &arguments.cells).map_err(Failure::Refused)?;
+        let anchor = arguments.anchor.as_deref();
+        let anchor = anchor.map(|name| version(host, name)).transpose();
+        let anchor = anchor.map_err(Failure::Refused)?;
+        lines.extend(shown::host(host, metric));
+        if arguments.cells.is_empty() {
+            lines.extend(shown::overview(host, &cells, anchor));
+        } else {
+            for cell in &cells {
+                lines.extend(shown::cell(host, *cell, anchor, metric, &said));
+            }
+        }
+        all.push(json::trend(host, &cells, anchor, metric, &said));
+    }
+    if hosts.is_empty() {
+        lines = shown::nothing();
+    }
+    publish(
+        &arguments.which,
+        &lines,
+        &json::file("deltabench.trend", all),
+    )?;
+    Ok(0)
+}
+
+/// Prints what changed between versions, in all cells.
+pub fn changes(arguments: &ChangesArguments, config: &Config) -> Result<u8, Failure> {
+    check(&arguments.which)?;
+    let store = open(config)?;
+    let said = store.triages().map_err(store_problem)?;
+    let both = [TrendMetric::Throughput, TrendMetric::Cpu].map(TrendMetric::metric);
+    let only = arguments.metric.map(TrendMetric::metric);
+    let (mut lines, mut all, mut any) = (Vec::new(), Vec::new(), false);
+    for metric in both
+        .into_iter()
+        .filter(|one| only.is_none_or(|only| only == *one))
+    {
+        for host in hosts(&store, metric, &arguments.which)? {
+            any = true;
+            let shows = |change: &&Change| arguments.all || is_standing(change, &said);
+            let standing: Vec<&Change> = host.changes.iter().filter(shows).collect();
+            lines.extend(shown::host(&host, metric));
+            lines.extend(shown::changes(&host, &standing, metric, &said));
+            all.push(json::changes(&host, &standing, metric, &said));
+        }
+    }
+    if !any {
+        lines = shown::nothing();
+    }
+    publish(
+        &arguments.which,
+        &lines,
+        &json::file("deltabench.changes", all),
+    )?;
+    Ok(0)
+}
+
+/// Keeps what somebody says of a change.
+pub fn triage(arguments: &TriageArguments, config: &Config) -> Result<u8, Failure> {
+    let (state, text) = said_of(arguments).map_err(Failure::Refused)?;
+    let mut store = open(config)?;
+    let mut known: Vec<String> = Vec::new();
+    for metric in [TrendMetric::Throughput, TrendMetric::Cpu] {
+        let which = Which {
+            host: None,
+            json: None,
+        };
+        let hosts = hosts(&store, metric.metric(), &which)?;
+        known.extend(
+            hosts
+                .iter()
+                .flat_map(|host| &host.changes)
+                .map(|one| one.id.clone()),
+        );
+    }
+    let id = change_of(&arguments.change, &known).map_err(Failure::Refused)?;
+    let triage = Triage {
+        change: id.clone(),
+        state,
+        text: text.clone(),
+        at_unix_ms: now().1,
+    };
+    store
+        .add_triage(&triage)
+        .map_err(|error| Failure::Failed(error.into()))?;
+    say(&format!("{id} is {}: {text}", state.word()));
+    Ok(0)
+}
+
+/// Whether nobody and nothing took it back.
+fn is_standing(change: &Change, said: &[Triage]) -> bool {
+    let said = newest(change, said).is_none_or(|one| one.state == TriageState::Open);
+    said && change.suspicion.state != State::Refuted
+}
+
+/// What was said of a change last.
+fn newest<'a>(change: &Change, said: &'a [Triage]) -> Option<&'a Triage> {
+    said.iter().rev().find(|one| one.change == change.id)
+}
+
+fn said_of(arguments: &TriageArguments) -> Result<(TriageState, String), Problem> {
+    let all = [
+        (TriageState::Explained, &arguments.explained),
+        (TriageState::Expected, &arguments.expected),
+        (TriageState::Open, &arguments.open),
+    ];
+    let given = all
+        .into_iter()
+        .find_map(|(state, text)| Some((state, text.as_ref()?)));
+    let Some((state, text)) = given else {
+        return Err(Problem::new("nothing is said of the change")
+            .hint("say it with --explained TEXT, --expected TEXT or --open TEXT"));
+    };
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.is_empty() {
+        return Err(Problem::new(format!("--{} needs a text", state.word()))
+            .hint("say why: whoever looks at the change will see it"));
+    }
+    Ok((state, text))
+}
+
+/// The change that a name or the beginning of one means.
+fn change_of(asked: &str, known: &[String]) -> Result<String, Problem> {
+    let mut found: Vec<&String> = known.iter().filter(|id| id.starts_with(asked)).collect();
+    found.sort();
+    found.dedup();
+    match found.as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => {
+            let none = Problem::new(format!("no change `{asked}`"));
+            Err(match nearest(asked, known.iter().map(String::as_str)) {
+                Some(near) => none.hint(format!("did you mean {near}?")),
+                None => none.hint("`deltabench changes --all` lists them"),
+            })
+        }
+        several => Err(
+            Problem::new(format!("`{asked}` means {} changes", count(several.len())))
+                .hint("write more characters of its name"),
+        ),
+    }
+}
+
+fn check(which: &Which) -> Result<(), Failure> {
+    let file = which.json.as_ref().filter(|path| !is_stdout(path));
+    file.map_or(Ok(()), |path| check_writable(path))
+        .map_err(Failure::Refused)
+}
+
+/// The hosts of the lab that are meant.
+pub fn hosts(store: &Store, metric: Metric, which: &Which) -> Result<Vec<HostTrend>, Failure> {
+    let places = |builds: &[&_]| places::commits(builds);
+    let mut hosts = trends(store, metric, &places).map_err(Failure::Failed)?;
+    if let Some(asked) = &which.host {
+        let known: Vec<String> = hosts.iter().map(|host| host.machine.clone()).collect();
+        hosts.retain(|host| host.machine.starts_with(asked.as_str()));
+        if hosts.is_empty() {
+            let none = Problem::new(format!("no run of this lab was measured on host `{asked}`"));
+            return Err(Failure::Refused(match known.first() {
+                Some(first) => none.hint(format!("known, for example: {first}")),
+                None => none,
+            }));
+        }
+    }
+    Ok(hosts)
+}
+
+/// The cells that are meant, by name; all where none is named.
+fn cells(host: &HostTrend, asked: &[String]) -> Result<Vec<usize>, Problem> {
+    let mut named: Vec<(usize, &str)> = { host.cells.iter().enumerate() }
+        .map(|(at, cell)| (at, cell.name.as_str()))
+        .collect();
+    named.sort_by_key(|(_, name)| *name);
+    for name in asked {
+        if !named
+            .iter()
+            .any(|(_, known)| known.starts_with(name.as_str()))
+        {
+            let none = Problem::new(format!("no run of this host has a cell `{name}`"));
+            let near = nearest(name, named.iter().map(|(_, known)| *known));
+            return Err(match near {
+                Some(near) => none.hint(format!("did you mean {near}?")),
+                None => none.hint("`deltabench trend` lists the cells"),
+            });
+        }
+    }
+    // A name that is whole means this cell and no longer one.
+    let is_whole = |name: &str| {
+        named
+            .iter()
+            .any(|(_, known)| *known == name || workload(known) == name)
+    };
+    let means = |name: &str, cell: &str| match is_whole(name) {
+        true => cell == name || workload(cell) == name,
+        false => cell.starts_with(name),
+    };
+    let is_asked = |cell: &str| asked.is_empty() || asked.iter().any(|name| means(name, cell));
+    let chosen = named.iter().filter(|(_, name)| is_asked(name));
+    Ok(chosen.map(|(at, _)| *at).collect())
+}
+
+/// `scan` of `scan@1`.
+fn workload(cell: &str) -> &str {
+    cell.split_once('@').map_or(cell, |(name, _)| name)
+}
+
+/// The version that a name means: the newest where several builds have it.
+fn version(host: &HostTrend, asked: &str) -> Result<usize, Problem> {
+    let all = || host.versions.iter().enumerate();
+    let is_it = |name: &str| name == asked || name.strip_prefix("postgres:") == Some(asked);
+    let found =
+        all().filter(|(_, version)| is_it(&version.name) || version.installation.asked == asked);
+    if let Some((at, _)) = found.max_by_key(|(_, version)| version.first_ms) {
+        return Ok(at);
+    }
+    let none = Problem::new(format!("no run of this host has the version `{asked}`"));
+    Err(
+        match nearest(asked, host.versions.iter().map(|one| one.name.as_str())) {
+            Some(near) => none.hint(format!("did you mean {near}?")),
+            None => none.hint("`deltabench trend CELL` lists the versions of a cell"),
+        },
+    )
+}
+
+fn publish(which: &Which, lines: &[String], json: &Value) -> Result<(), Failure> {
+    let page = lines.join("\n");
+    match &which.json {
+        Some(path) if is_stdout(path) => {
+            say(&page);
+            print_stdout(&to_json(json)?)
+        }
+        Some(path) => {
+            print_stdout(&page)?;
+            write_file(path, &to_json(json)?)
+        }
+        None => print_stdout(&page),
+    }
+}
+
+/// The widest line of this terminal.
+fn wide() -> usize {
+    width().min(WIDEST)
+}

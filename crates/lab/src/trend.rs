@@ -1,0 +1,492 @@
+//! Versions over time: what all runs of a host say of each version and of the steps between them.
+
+use crate::history::{Hour, version_key};
+use crate::hosts::RunHost;
+use crate::judged::Judged;
+use crate::series::stored;
+use crate::store_problem;
+use crate::withdrawal::leave_out;
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
+use deltabench_compare::thresholds::HOURS_ASSUMED;
+use deltabench_model::installation::{Engine, Installation, Origin};
+use deltabench_model::occasion::HostClass;
+use deltabench_model::plan::{CellId, Plan, PlannedServer};
+use deltabench_model::problem::Problem;
+use deltabench_store::{RunState, Store};
+use deltabench_trend::{Assumed, Build, Measured, Network, Run, State, Suspicion, Watch};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Characters of an identifier of a change.
+const ID: usize = 8;
+
+/// A build with its settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Version {
+    /// What two runs must have in common to have measured it.
+    pub identity: String,
+    /// As tables call it.
+    pub name: String,
+    pub installation: Installation,
+    /// Versions of one line follow each other.
+    pub line: String,
+    /// When it was first measured, milliseconds since 1970.
+    pub first_ms: i64,
+    /// Its place among the commits of its repository; absent for releases, and where nobody knows.
+    pub place: Option<usize>,
+}
+
+/// A run with a part in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrendRun {
+    pub name: String,
+    pub began_unix_ms: i64,
+}
+
+/// A cell over all runs that do its work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrendCell {
+    /// Key of its series.
+    pub key: String,
+    /// `point-query@1`.
+    pub name: String,
+}
+
+/// A suspected or confirmed change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// The same for as long as the runs that raised it are in the lab.
+    pub id: String,
+    pub suspicion: Suspicion,
+}
+
+/// A metric on one machine.
+#[derive(Debug)]
+pub struct HostTrend {
+    /// The same for all runs of the machine.
+    pub machine: String,
+    pub class: HostClass,
+    /// In the order of versions, line by line.
+    pub versions: Vec<Version>,
+    /// Oldest first.
+    pub runs: Vec<TrendRun>,
+    /// By name.
+    pub cells: Vec<TrendCell>,
+    /// In the order in which they were raised.
+    pub changes: Vec<Change>,
+    /// Commits whose place in their history nobody knows: their lines are in the order of measuring.
+    pub unplaced: Vec<String>,
+    builds: Vec<Build>,
+    measured: Vec<Run>,
+}
+
+/// What the runs of each host say of a metric over time, the host of the newest run first.
+///
+/// Runs count that measured to their end on a fit host, without what was withdrawn; what counts instructions
+/// or was measured under another condition on purpose does not. `places` gives the order of commits: their
+/// names in the order of their history, for the builds of one repository.
+///
+/// Errors: the store cannot be read.
+pub fn trends(
+    store: &Store,
+    metric: Metric,
+    places: &dyn Fn(&[&Installation]) -> Vec<String>,
+) -> Result<Vec<HostTrend>, Problem> {
+    let mut hosts: BTreeMap<(String, String), Found> = BTreeMap::new();
+    for past in past(store)? {
+        let class = past.host.class().clone();
+        let key = (past.host.machine(), format!("{class:?}"));
+        let host = hosts.entry(key).or_insert_with(|| Found::new(class));
+        host.add(past, metric, store)?;
+    }
+    let mut hosts: Vec<HostTrend> = hosts
+        .into_iter()
+        .filter(|(_, found)| !found.runs.is_empty())
+        .map(|((machine, _), found)| found.trend(machine, places))
+        .collect();
+    let newest = |host: &HostTrend| host.runs.last().map(|run| run.began_unix_ms);
+    hosts.sort_by_key(|host| std::cmp::Reverse(newest(host)));
+    Ok(hosts)
+}
+
+/// A finished run that may count.
+struct Past {
+    name: String,
+    plan: Plan,
+    host: RunHost,
+    began_ms: i64,
+    ended_ms: i64,
+}
+
+/// Those of a lab, oldest first.
+fn past(store: &Store) -> Result<Vec<Past>, Problem> {
+    let read = || {
+        let mut runs = Vec::new();
+        for summary in store.runs()? {
+            if summary.state != RunState::Finished || summary.candidates.is_empty() {
+                continue;
+            }
+            let began = store.began_unix_ms(&summary.run)?;
+            let (Some(began_ms), Some(host)) = (began, RunHost::of(&summary.run, store)?) else {
+                continue;
+            };
+            let plan = store.plan(&summary.run)?;
+            let is_other = plan.observing.counting.is_some()
+                || plan.sensitivity.is_some()
+                || plan.samples.is_some();
+            if !is_other {
+                runs.push(Past {
+                    name: summary.run,
+                    plan,
+                    host,
+                    began_ms,
+                    ended_ms: summary.state_unix_ms,
+                });
+            }
+        }
+        Ok::<_, deltabench_store::StoreError>(runs)
+    };
+    let mut runs = read().map_err(store_problem)?;
+    runs.sort_by(|one, other| (one.began_ms, &one.name).cmp(&(other.began_ms, &other.name)));
+    Ok(runs)
+}
+
+/// What is found of a host, before versions have an order: numbers of versions are those of finding.
+struct Found {
+    class: HostClass,
+    versions: Vec<Version>,
+    numbers: BTreeMap<String, usize>,
+    runs: Vec<TrendRun>,
+    cells: Vec<TrendCell>,
+    cell_numbers: BTreeMap<String, usize>,
+    measured: Vec<Run>,
+    hour: Hour,
+}
+
+impl Found {
+    fn new(class: HostClass) -> Self {
+        Self {
+            class,
+            versions: Vec::new(),
+            numbers: BTreeMap::new(),
+            runs: Vec::new(),
+            cells: Vec::new(),
+            cell_numbers: BTreeMap::new(),
+            measured: Vec::new(),
+            hour: Hour::default(),
+        }
+    }
+
+    fn add(&mut self, past: Past, metric: Metric, store: &Store) -> Result<(), Problem> {
+        let withdrawn = store.invalidations(&past.name).map_err(store_problem)?;
+        if withdrawn.iter().any(|one| one.cell.is_none()) {
+            return Ok(());
+        }
+        let mut found = Judged::of(&past.name, &past.plan, store)?.into_comparison();
+        leave_out(&mut found, &withdrawn);
+        if !found.host_ok {
+            return Ok(());
+        }
+        let series = stored(&past.name, &past.plan, store)?;
+        let mut cells = Vec::new();
+        for (cell, series) in CellId::each().zip(series) {
+            let Some(mut measured) = self.measured(cell, &found, &past, metric) else {
+                continue;
+            };
+            let next = self.cells.len();
+            measured.series = *self.cell_numbers.entry(series.key.clone()).or_insert(next);
+            if measured.series == next {
+                self.cells.push(TrendCell {
+                    key: series.key,
+                    name: series.slug,
+                });
+            }
+            cells.push(measured);
+        }
+        if cells.is_empty() {
+            return Ok(());
+        }
+        self.measured.push(Run {
+            hour: self.hour.of((past.began_ms, past.ended_ms), i64::MAX),
+            began_ms: past.began_ms,
+            ended_ms: past.ended_ms,
+            cells,
+        });
+        self.runs.push(TrendRun {
+            name: past.name,
+            began_unix_ms: past.began_ms,
+        });
+        Ok(())
+    }
+
+    /// What a run found in a cell; `None` if no candidate of it says something.
+    fn measured(
+        &mut self,
+        cell: CellId,
+        found: &Comparison,
+        past: &Past,
+        metric: Metric,
+    ) -> Option<Measured> {
+        let base = past.plan.server(past.plan.base())?;
+        let base_key = version_key(base);
+        let mut candidates: BTreeMap<usize, BTreeMap<u32, f64>> = BTreeMap::new();
+        let (mut delta, mut times) = (0.0_f64, 1.0_f64);
+        let says = |one: &&CellComparison| one.cell == cell && one.says_something();
+        for one in found.cells.iter().filter(says) {
+            let Some(planned) = past.plan.server(one.candidate) else {
+                continue;
+            };
+            let Some(known) = one.metric(metric).filter(|known| known.blocks.len() > 1) else {
+                continue;
+            };
+            // What was made slower on purpose is no version, nor is a copy of the base.
+            if planned.burn_ns.is_some() || version_key(planned) == base_key {
+                continue;
+            }
+            let blocks = known
+                .numbers
+                .iter()
+                .copied()
+                .zip(known.blocks.iter().copied());
+            let version = self.number(planned, past.began_ms);
+            candidates
+                .entry(version)
+                .or_insert_with(|| blocks.collect());
+            delta = delta.max(one.delta);
+            times = times.max(0.05 / (1.0 - one.interval_level));
+        }
+        if candidates.is_empty() {
+            return None;
+        }
+        Some(Measured {
+            series: 0,
+            delta,
+            base: self.number(base, past.began_ms),
+            candidates,
+            times,
+        })
+    }
+
+    /// The number of a version, a new one for one that was not met before.
+    fn number(&mut self, planned: &PlannedServer, began_ms: i64) -> usize {
+        let identity = version_key(planned);
+        let next = self.versions.len();
+        let number = *self.numbers.entry(identity.clone()).or_insert(next);
+        if number == next {
+            self.versions.push(Version {
+                identity,
+                name: name(planned),
+                line: line(planned),
+                installation: planned.installation.clone(),
+                first_ms: began_ms,
+                place: None,
+            });
+        }
+        number
+    }
+
+    /// Puts versions into their order and goes through the runs.
+    fn trend(
+        mut self,
+        machine: String,
+        places: &dyn Fn(&[&Installation]) -> Vec<String>,
+    ) -> HostTrend {
+        let unplaced = place(&mut self.versions, places);
+        let mut order: Vec<usize> = (0..self.versions.len()).collect();
+        order.sort_by_key(|at| self.versions.get(*at).map(key_of));
+        let mut place_of = vec![0; order.len()];
+        for (place, number) in order.iter().enumerate() {
+            if let Some(slot) = place_of.get_mut(*number) {
+                *slot = place;
+            }
+        }
+        let placed = |number: usize| place_of.get(number).copied().unwrap_or(number);
+        for cell in self.measured.iter_mut().flat_map(|run| &mut run.cells) {
+            cell.base = placed(cell.base);
+            let known = std::mem::take(&mut cell.candidates).into_iter();
+            cell.candidates = known
+                .map(|(number, blocks)| (placed(number), blocks))
+                .collect();
+        }
+        self.versions.sort_by_cached_key(key_of);
+        let builds = builds(&self.versions);
+        let (sd, df) = HOURS_ASSUMED;
+        let mut watch = Watch::new(builds.clone(), Assumed { sd, df });
+        for run in &self.measured {
+            watch.add(run);
+        }
+        let mut trend = HostTrend {
+            machine,
+            class: self.class,
+            versions: self.versions,
+            runs: self.runs,
+            cells: self.cells,
+            changes: Vec::new(),
+            unplaced,
+            builds,
+            measured: self.measured,
+        };
+        trend.changes = { watch.suspicions().iter() }
+            .map(|one| Change {
+                id: trend.id(one),
+                suspicion: one.clone(),
+            })
+            .collect();
+        trend
+    }
+}
+
+impl HostTrend {
+    /// The levels of a cell relative to a version, by their numbers; `None` if no run has that version.
+    pub fn network(&self, cell: usize, anchor: usize) -> Option<Network> {
+        let (sd, df) = HOURS_ASSUMED;
+        Network::new(
+            cell,
+            &self.measured,
+            &self.builds,
+            anchor,
+            Assumed { sd, df },
+        )
+    }
+
+    /// The version that most runs of a cell have as base; of several the oldest.
+    pub fn usual_base(&self, cell: usize) -> Option<usize> {
+        let mut counted: BTreeMap<usize, usize> = BTreeMap::new();
+        let cells = self.measured.iter().flat_map(|run| &run.cells);
+        for known in cells.filter(|known| known.series == cell) {
+            *counted.entry(known.base).or_default() += 1;
+        }
+        let most = counted.values().max()?;
+        counted
+            .iter()
+            .find(|(_, runs)| *runs == most)
+            .map(|(base, _)| *base)
+    }
+
+    /// Runs that have a cell.
+    pub fn runs_of(&self, cell: usize) -> usize {
+        let has = |run: &&Run| run.cells.iter().any(|known| known.series == cell);
+        self.measured.iter().filter(has).count()
+    }
+
+    /// Whether a confirmed change lies inside of another one, in the same cell and direction.
+    pub fn holds_another(&self, change: &Change) -> bool {
+        let own = &change.suspicion;
+        self.changes.iter().any(|other| {
+            let inner = &other.suspicion;
+            inner.state == State::Confirmed
+                && (inner.series, inner.falls) == (own.series, own.falls)
+                && own.from <= inner.from
+                && inner.to <= own.to
+                && (inner.from, inner.to) != (own.from, own.to)
+        })
+    }
+
+    fn id(&self, one: &Suspicion) -> String {
+        let version = |at: usize| {
+            self.versions
+                .get(at)
+                .map_or("", |version| &version.identity)
+        };
+        let cell = self.cells.get(one.series).map_or("", |cell| &cell.key);
+        let run = self.runs.get(one.raised).map_or("", |run| &run.name);
+        let way = if one.falls { "falls" } else { "rises" };
+        let all = [cell, version(one.from), version(one.to), way, run].join("\n");
+        let hash = format!("{:x}", Sha256::digest(all));
+        hash.chars().take(ID).collect()
+    }
+}
+
+/// What it runs, with the settings of its own, whatever a run called it.
+fn name(planned: &PlannedServer) -> String {
+    PlannedServer {
+        label: None,
+        ..planned.clone()
+    }
+    .name()
+}
+
+/// What versions have in common that follow each other: where they come from, how they were built, and what
+/// they run with.
+fn line(planned: &PlannedServer) -> String {
+    let build = &planned.installation;
+    let origin = match build.origin {
+        // A tree of the user or of a distribution may be any build.
+        Origin::Path => build.bin_dir.display().to_string(),
+        other => format!("{other:?}"),
+    };
+    let engine = match build.engine {
+        Engine::Postgres => "postgres",
+        Engine::Rocksdb => "rocksdb",
+        Engine::DbBench => "db_bench",
+    };
+    let variant = build.recipe.as_ref().map_or("", |recipe| &recipe.variant);
+    let settings = match &planned.configuration {
+        Some(used) => used.name.clone(),
+        None => format!("{:?}", planned.settings),
+    };
+    format!("{engine} {origin} {variant} {settings}")
+}
+
+/// The order: line by line, in it by version and commit, and what nothing tells apart by when it was met.
+fn key_of(version: &Version) -> (String, u32, Option<usize>, i64, String) {
+    let number = version.installation.version_num;
+    let Version {
+        line,
+        place,
+        first_ms,
+        identity,
+        ..
+    } = version;
+    (line.clone(), number, *place, *first_ms, identity.clone())
+}
+
+/// Asks for the places of commits. Those of a line have places all together or not at all; returns the names
+/// of versions that have none and should.
+fn place(
+    versions: &mut [Version],
+    places: &dyn Fn(&[&Installation]) -> Vec<String>,
+) -> Vec<String> {
+    let is_commit = |build: &Installation| build.asked.starts_with("git:");
+    let built: Vec<&Installation> = { versions.iter() }
+        .map(|version| &version.installation)
+        .filter(|build| is_commit(build))
+        .collect();
+    let known = places(&built);
+    let place = |build: &Installation| {
+        let source = &build.recipe.as_ref()?.source;
+        known.iter().position(|id| id == source)
+    };
+    let unknown = |version: &&Version| {
+        is_commit(&version.installation) && place(&version.installation).is_none()
+    };
+    let lost: Vec<Version> = versions.iter().filter(unknown).cloned().collect();
+    for version in versions {
+        if lost.iter().all(|one| one.line != version.line) {
+            version.place = place(&version.installation);
+        }
+    }
+    lost.into_iter().map(|version| version.name).collect()
+}
+
+fn builds(versions: &[Version]) -> Vec<Build> {
+    let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
+    let build = |version: &'_ Version, line| {
+        let number = version.installation.version_num;
+        Build {
+            line,
+            branch: if number < 100_000 {
+                number / 100
+            } else {
+                number / 10_000
+            },
+        }
+    };
+    let mut builds = Vec::new();
+    for version in versions {
+        let next = lines.len();
+        let line = *lines.entry(&version.line).or_insert(next);
+        builds.push(build(version, line));
+    }
+    builds
+}
