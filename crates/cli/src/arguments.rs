@@ -34,7 +34,7 @@ use results::{
 use selfcheck::{CalibrateArguments, CrosscheckArguments, DoctorArguments, Selfbench};
 use site::{PublishArguments, WebArguments};
 use std::path::PathBuf;
-use trend::{ChangesArguments, TrendArguments, TriageArguments};
+use trend::{ChangesArguments, NightlyArguments, TrendArguments, TriageArguments};
 
 /// Is this database slower than that one, where, by how much, and why - with error bars.
 #[derive(Debug, Parser)]
@@ -137,12 +137,21 @@ pub enum Command {
     /// Count how often placebos on this host were called different: the false alarms so far
     #[command(after_help = "Example: deltabench ledger --json -")]
     Ledger(LedgerArguments),
-    /// Show versions over time: levels relative to one of them, from all runs of a host, and where they changed
+    /// Show versions over time: levels relative to one of them, from all runs of a host, and where they
+    /// changed
     #[command(after_help = "Example: deltabench trend scan --anchor postgres:17.0")]
     Trend(TrendArguments),
     /// List what changed between versions: suspected by a run, confirmed by later ones
     #[command(after_help = "Example: deltabench changes --json -")]
     Changes(ChangesArguments),
+    /// Measure the newest version with an anchor and the version of the night before, and try again what
+    /// seems to have changed
+    #[command(
+        after_help = "Example: deltabench nightly --anchor postgres:17.11 git:/src/pg@master -- --quick\n\n\
+                      Exit codes: 0 no regression is confirmed, 1 one is, 2 bad request, 3 something is \
+                      suspected, 4 host unfit, 5 could not measure, 130 interrupted."
+    )]
+    Nightly(NightlyArguments),
     /// Say of a change what it is: explained by something else, or expected
     #[command(
         after_help = "Example: deltabench triage 1a2b3c4d --explained 'the kernel was updated'"

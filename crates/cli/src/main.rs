@@ -33,6 +33,7 @@ mod kinds;
 mod ledger;
 mod limits;
 mod listing;
+mod nightly;
 mod output;
 mod packaging;
 mod pause;
@@ -91,6 +92,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Ledger(ledger) => ledger::ledger(&ledger, &config),
         Command::Trend(trend) => trend::trend(&trend, &config),
         Command::Changes(changes) => trend::changes(&changes, &config),
+        Command::Nightly(nightly) => nightly::nightly(&nightly, &config),
         Command::Triage(triage) => trend::triage(&triage, &config),
         Command::Invalidate(invalidate) => invalidate::invalidate(&invalidate, &config),
         Command::Export(export) => export::export(&export, &config),

@@ -12,13 +12,15 @@ use crate::config::Config;
 use crate::console::{check_writable, is_stdout, print_stdout, say, to_json, width, write_file};
 use crate::failure::Failure;
 use crate::store::{open, store_problem};
-use deltabench_compare::comparison::Metric;
+use deltabench_compare::comparison::{Better, Metric};
 use deltabench_lab::{Change, HostTrend, trends};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::count;
+use deltabench_report::metric_word;
 use deltabench_store::{Store, Triage, TriageState};
 use deltabench_trend::State;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Widest line.
 const WIDEST: usize = 110;
@@ -121,6 +123,47 @@ pub fn triage(arguments: &TriageArguments, config: &Config) -> Result<u8, Failur
     Ok(0)
 }
 
+/// What a night says.
+pub struct Night {
+    pub lines: Vec<String>,
+    /// Whether its runs confirmed a regression that nobody has explained.
+    pub regressed: bool,
+    /// Whether something is suspected that they raised or tried.
+    pub is_open: bool,
+}
+
+/// What these runs raised or tried on a host.
+pub fn changes_of_runs(
+    host: &HostTrend,
+    runs: &BTreeSet<String>,
+    metric: Metric,
+    store: &Store,
+) -> Result<Night, Failure> {
+    let said = store.triages().map_err(store_problem)?;
+    let is_own = |at: &usize| {
+        host.runs
+            .get(*at)
+            .is_some_and(|run| runs.contains(&run.name))
+    };
+    let takes_part = |change: &&Change| {
+        let one = &change.suspicion;
+        is_own(&one.raised) || one.tries.iter().any(&is_own)
+    };
+    let own: Vec<&Change> = host.changes.iter().filter(takes_part).collect();
+    let standing = || own.iter().filter(|one| is_standing(one, &said));
+    let is_confirmed = |one: &&&Change| {
+        one.suspicion.state == State::Confirmed && one.suspicion.tries.last().is_some_and(is_own)
+    };
+    let is_worse = |one: &Change| one.suspicion.falls == (metric.better() == Better::Higher);
+    let mut lines = vec![format!("{}:", metric_word(metric))];
+    lines.extend(shown::changes(host, &own, metric, &said));
+    Ok(Night {
+        lines,
+        regressed: standing().filter(is_confirmed).any(|one| is_worse(one)),
+        is_open: standing().any(|one| one.suspicion.state == State::Suspected),
+    })
+}
+
 /// Whether nobody and nothing took it back.
 fn is_standing(change: &Change, said: &[Triage]) -> bool {
     let said = newest(change, said).is_none_or(|one| one.state == TriageState::Open);
@@ -142,13 +185,13 @@ fn said_of(arguments: &TriageArguments) -> Result<(TriageState, String), Problem
         .into_iter()
         .find_map(|(state, text)| Some((state, text.as_ref()?)));
     let Some((state, text)) = given else {
-        return Err(Problem::new("nothing is said of the change")
+        return Err(Problem::new("no word about the change")
             .hint("say it with --explained TEXT, --expected TEXT or --open TEXT"));
     };
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.is_empty() {
         return Err(Problem::new(format!("--{} needs a text", state.word()))
-            .hint("say why: whoever looks at the change will see it"));
+            .hint("say why: `changes` shows it"));
     }
     Ok((state, text))
 }

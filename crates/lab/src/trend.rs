@@ -8,7 +8,7 @@ use crate::store_problem;
 use crate::withdrawal::leave_out;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
 use deltabench_compare::thresholds::HOURS_ASSUMED;
-use deltabench_model::installation::{Engine, Installation, Origin};
+use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::occasion::HostClass;
 use deltabench_model::plan::{CellId, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
@@ -276,7 +276,7 @@ impl Found {
             self.versions.push(Version {
                 identity,
                 name: name(planned),
-                line: line(planned),
+                line: version_line(planned),
                 installation: planned.installation.clone(),
                 first_ms: began_ms,
                 place: None,
@@ -369,6 +369,27 @@ impl HostTrend {
         self.measured.iter().filter(has).count()
     }
 
+    /// The version of a line that was measured last beside this base, by their identities.
+    pub fn last_beside(&self, base: &str, line: &str) -> Option<usize> {
+        let is = |at: usize, identity: &str| {
+            let known = self.versions.get(at);
+            known.is_some_and(|version| version.identity == identity)
+        };
+        let runs = self.measured.iter().rev();
+        let newest = |run: &Run| {
+            let cells = run.cells.iter().filter(|cell| is(cell.base, base));
+            let all = cells.flat_map(|cell| cell.candidates.keys().copied());
+            all.filter(|at| self.versions.get(*at).is_some_and(|one| one.line == line))
+                .max()
+        };
+        runs.filter_map(newest).next()
+    }
+
+    /// When the newest run ended, milliseconds since 1970.
+    pub fn ended_ms(&self) -> Option<i64> {
+        self.measured.last().map(|run| run.ended_ms)
+    }
+
     /// Whether a confirmed change lies inside of another one, in the same cell and direction.
     pub fn holds_another(&self, change: &Change) -> bool {
         let own = &change.suspicion;
@@ -408,24 +429,19 @@ fn name(planned: &PlannedServer) -> String {
 
 /// What versions have in common that follow each other: where they come from, how they were built, and what
 /// they run with.
-fn line(planned: &PlannedServer) -> String {
+pub fn version_line(planned: &PlannedServer) -> String {
     let build = &planned.installation;
     let origin = match build.origin {
         // A tree of the user or of a distribution may be any build.
         Origin::Path => build.bin_dir.display().to_string(),
         other => format!("{other:?}"),
     };
-    let engine = match build.engine {
-        Engine::Postgres => "postgres",
-        Engine::Rocksdb => "rocksdb",
-        Engine::DbBench => "db_bench",
-    };
     let variant = build.recipe.as_ref().map_or("", |recipe| &recipe.variant);
     let settings = match &planned.configuration {
         Some(used) => used.name.clone(),
         None => format!("{:?}", planned.settings),
     };
-    format!("{engine} {origin} {variant} {settings}")
+    format!("{:?} {origin} {variant} {settings}", build.engine)
 }
 
 /// The order: line by line, in it by version and commit, and what nothing tells apart by when it was met.

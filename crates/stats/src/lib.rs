@@ -3,7 +3,8 @@
 //! Summaries ([`summary`]), Student's t ([`student`]), the normal and chi-square distributions
 //! ([`normal`], [`chi_square`]), counted shares ([`binomial`], in groups [`clustered`]), many tests
 //! ([`multiplicity`]), repeated looks ([`spending`], [`early`]), means of skewed values ([`skewed`]), groups
-//! of values with a luck of their own ([`between`]), comparisons that other hours repeat ([`repeated`]), kinds of values in one series ([`serial`]), parts of a
+//! of values with a luck of their own ([`between`]), comparisons that other hours repeat ([`repeated`]),
+//! kinds of values in one series ([`serial`]), parts of a
 //! whole that samples show ([`shares`]) and series that settle ([`steady`](mod@steady)). It knows no
 //! database, does no I/O, draws no random numbers and holds no threshold: what counts as a regression is
 //! decided in `compare`.

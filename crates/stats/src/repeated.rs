@@ -17,7 +17,7 @@ pub struct Repeated {
 impl Repeated {
     /// Takes the comparisons of a cell, each as its runs.
     ///
-    /// Shape:  a run of fewer than two blocks, and a comparison that is known from one hour only, say nothing.
+    /// Shape:  a run of fewer than two blocks, and a comparison that is known from one hour, say nothing.
     pub fn of<'a>(comparisons: impl IntoIterator<Item = Vec<HourBlocks<'a>>>) -> Self {
         let (mut hours, mut blocks) = (Vec::new(), Vec::new());
         for runs in comparisons {

@@ -1,8 +1,7 @@
 //! Levels of many runs: a step in them that no single run shows.
 
 use crate::hours::{Learned, kind};
-use crate::watch::Assumed;
-use crate::{Build, Measured, real};
+use crate::{Assumed, Build, Measured, real};
 use deltabench_stats::between::Scatter;
 use deltabench_stats::summary::{mean, sample_sd};
 use std::collections::BTreeMap;
@@ -163,8 +162,8 @@ fn weights(points: &[Point], between: f64) -> Vec<f64> {
     all.iter().map(weight).collect()
 }
 
-/// The likelihood ratio of a step at each place: the squared difference of the weighted means on both sides by
-/// its variance. A step lies between two versions, so points of one version stay together.
+/// The likelihood ratio of a step at each place: the squared difference of the weighted means on both sides
+/// by its variance. A step lies between two versions, so points of one version stay together.
 fn splits(points: &[Point], weights: &[f64]) -> Vec<Split> {
     let both = || points.iter().zip(weights);
     let all: (f64, f64) = sums(both());

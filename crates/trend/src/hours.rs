@@ -1,7 +1,6 @@
 //! How much a ratio of two versions moves from hour to hour, learned from what a host has measured again.
 
-use crate::watch::Assumed;
-use crate::{Build, Measured, Run, real};
+use crate::{Assumed, Build, Measured, Run, real};
 use deltabench_stats::between::Scatter;
 use deltabench_stats::repeated::{BetweenHours, Repeated};
 use deltabench_stats::student::t_quantile;
@@ -97,8 +96,8 @@ impl Past {
         }
     }
 
-    /// What these runs say of hours. `is_chosen` names what was found by looking for the extreme: a step that
-    /// a run made suspect, which would make hours look wilder than they are.
+    /// What these runs say of hours. `is_chosen` names what was found by looking for the extreme: a step
+    /// that a run made suspect. It would make hours look wilder than they are.
     pub(crate) fn learned(
         &self,
         is_chosen: impl Fn(usize, usize, (usize, usize)) -> bool,
@@ -126,11 +125,12 @@ impl Past {
 }
 
 /// How steps scatter about 0 beyond what their blocks explain, if they are of enough hours. Most neighbours
-/// are equal in truth. Those that are not move a median little, and make it larger, which errs on the safe side.
+/// are equal in truth. Those that are not move a median little, and make it larger, which errs on the safe
+/// side.
 ///
 /// Source: half of the |t| of equal neighbours lie below t(0.75). So the variance that puts half of the steps
-///         there is the median of (x / t(0.75, df))² − s². A median is worth 0.37 of a variance (its asymptotic
-///         efficiency for squares of normal values).
+///         there is the median of (x / t(0.75, df))² − s². A median is worth 0.37 of a variance (its
+///         asymptotic efficiency for squares of normal values).
 fn about_zero(steps: &[&Seen]) -> Option<Assumed> {
     let hours: BTreeSet<usize> = steps.iter().map(|seen| seen.hour).collect();
     let between = |seen: &&Seen| {

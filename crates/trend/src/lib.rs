@@ -6,8 +6,8 @@
 //! version come from all runs together ([`Network`]). It knows no database, no files and no clock.
 //!
 //! What must hold, because earlier tools failed at it:
-//! - Runs are taken in the order in which they were measured. Each is judged by what was known then. So a later
-//!   run never undoes what an earlier one has confirmed.
+//! - Runs are taken in the order in which they were measured. Each is judged by what was known then. So a
+//!   later run never undoes what an earlier one has confirmed.
 //! - A change has two ends that were measured in one run. A version that is measured between them later adds
 //!   suspicions of its own.
 //! - What raised a suspicion takes no part in confirming it, nor in its size.
@@ -21,9 +21,17 @@ mod watch;
 
 pub use network::{Level, Network};
 pub use suspicion::{By, Found, State, Suspicion};
-pub use watch::{Assumed, TRIES, Watch};
+pub use watch::{TRIES, Watch};
 
 use std::collections::BTreeMap;
+
+/// What is assumed of hours until as much was measured: standard deviation of a log-ratio from hour to hour,
+/// and the degrees of freedom that this is worth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Assumed {
+    pub sd: f64,
+    pub df: f64,
+}
 
 /// A version, at its place in the order of versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,12 +65,12 @@ pub struct Measured {
     pub base: usize,
     /// Log-ratios to the base by number of block, of each other version by its place.
     pub candidates: BTreeMap<usize, BTreeMap<u32, f64>>,
-    /// How many times the p of its blocks counts, because measuring ended at a look; 1 for a fixed number.
+    /// How many times the p of its blocks counts, because measuring ended at a look; 1 where it did not.
     pub times: f64,
 }
 
 impl Measured {
-    /// Log-ratios of version `to` to `from`, of the blocks that have both; `None` if it has not both versions.
+    /// Log-ratios of version `to` to `from`, of the blocks that have both; `None` if one is missing.
     pub fn contrast(&self, from: usize, to: usize) -> Option<Vec<f64>> {
         let known = |version: usize| self.candidates.get(&version);
         match (from == self.base, to == self.base) {

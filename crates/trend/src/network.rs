@@ -1,8 +1,7 @@
 //! Levels of versions relative to one of them, from all runs together, whatever the base of each was.
 
 use crate::hours::{Kind, Past, kind};
-use crate::watch::Assumed;
-use crate::{Build, Estimate, Measured, Run, real};
+use crate::{Assumed, Build, Estimate, Measured, Run, real};
 use deltabench_stats::between::Scatter;
 use deltabench_stats::student::t_quantile;
 use deltabench_stats::summary::{mean, sample_sd};
@@ -50,10 +49,10 @@ impl Network {
     /// Takes what runs found in one cell.
     ///
     /// Shape:  `None` if no run has the anchor and another version in at least two blocks.
-    /// Source: generalised least squares over contrasts with a common variance of servers inside a run, as for
-    ///         trials of several arms (Lu & Ades 2004; Salanti 2012): V = (s²/2 + τ²/2) (I + 1 1ᵀ). That is the
-    ///         same as a free level for each run. s² is drawn towards that of the other runs, τ² is that of
-    ///         [`deltabench_stats::repeated`]. docs/measuring.md#trends.
+    /// Source: generalised least squares over contrasts with a common variance of servers inside a run, as
+    ///         for trials of several arms (Lu & Ades 2004; Salanti 2012): V = (s²/2 + τ²/2) (I + 1 1ᵀ). That
+    ///         is the same as a free level for each run. s² is drawn towards that of the other runs, τ² is
+    ///         that of [`deltabench_stats::repeated`]. docs/measuring.md#trends.
     pub fn new(
         series: usize,
         runs: &[Run],

@@ -46,8 +46,8 @@ pub struct Found {
 /// A change between two versions that were in one run.
 ///
 /// Tries are later runs of both ends in other hours. Try k may use 0.8 · 0.2^(k − 1) of 2.5 %, so that all of
-/// them together confirm by chance at most once in 40. Tries of earlier suspicions that were not confirmed, in
-/// this direction and with an overlapping range, count along.
+/// them together confirm by chance at most once in 40. Tries of earlier suspicions that were not confirmed,
+/// in this direction and with an overlapping range, count along.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspicion {
     pub series: usize,

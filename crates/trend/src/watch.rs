@@ -2,7 +2,7 @@
 
 use crate::hours::{APART_MS, Learned, Past, kind};
 use crate::suspicion::{By, State, Suspicion};
-use crate::{Build, Measured, Run, drift};
+use crate::{Assumed, Build, Measured, Run, drift};
 use deltabench_stats::between::Between;
 use deltabench_stats::multiplicity::benjamini_hochberg;
 
@@ -11,14 +11,6 @@ const FALSE_SUSPICIONS: f64 = 0.2;
 
 /// Tries after which a suspicion that is still open no longer stands for others with a wider range.
 pub const TRIES: usize = 3;
-
-/// What is assumed of hours until as much was measured: standard deviation of a log-ratio from hour to hour,
-/// and the degrees of freedom that this is worth.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Assumed {
-    pub sd: f64,
-    pub df: f64,
-}
 
 /// The runs of a host so far, for one metric.
 #[derive(Debug)]

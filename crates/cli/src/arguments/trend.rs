@@ -1,4 +1,4 @@
-//! Versions over time: `trend`, `changes`, `triage`.
+//! Versions over time: `trend`, `changes`, `nightly`, `triage`.
 
 use clap::{Args, ValueEnum};
 use deltabench_compare::comparison::Metric;
@@ -78,4 +78,24 @@ pub struct TriageArguments {
     /// Take back what was said of it: say why
     #[arg(long, value_name = "TEXT", group = "what")]
     pub open: Option<String>,
+}
+
+/// `deltabench nightly`.
+#[derive(Debug, Args)]
+pub struct NightlyArguments {
+    /// The newest version, for example git:/src/pg@master or path:/opt/nightly
+    #[arg(value_name = "TARGET")]
+    pub new: String,
+    /// The base of all nights: a version that stays
+    #[arg(long, value_name = "TARGET")]
+    pub anchor: String,
+    /// Runs at most that try again what is suspected
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub tries: usize,
+    /// Pause before each of them; from 10 minutes on they count as another hour
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    pub gap: String,
+    /// How to measure: options of `compare`, the same in all nights
+    #[arg(last = true, value_name = "OPTION")]
+    pub options: Vec<String>,
 }

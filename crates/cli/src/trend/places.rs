@@ -5,8 +5,8 @@ use deltabench_model::installation::Installation;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The names of the builds' commits in the order of their history, clone by clone. Those of a clone that is not
-/// there any more are left out.
+/// The names of the builds' commits in the order of their history, clone by clone. Those of a clone that is
+/// not there any more are left out.
 pub fn commits(builds: &[&Installation]) -> Vec<String> {
     let mut clones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for build in builds {

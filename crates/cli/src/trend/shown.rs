@@ -184,11 +184,11 @@ pub fn cell(
 /// What the intervals of levels are.
 fn meaning(network: &Network) -> String {
     let rests = match network.assumed {
-        true => " and on an assumption: too little was measured again on this host",
+        true => ", and in part on an assumption: too little was measured again on this host",
         false => "",
     };
     format!(
-        "95 % intervals over many hours, each for itself; they rest on what hours differ by (sd {:.1} %){rests}",
+        "95 % intervals over many hours, each by itself; they rest on how hours differ (sd {:.1} %){rests}",
         100.0 * network.sd
     )
 }
@@ -291,8 +291,8 @@ fn beside(host: &HostTrend, change: &Change) -> Option<String> {
     );
     match one.state {
         State::Suspected => text.push_str(&format!(
-            "; next: measure both again in the same way, 10 minutes later or more: deltabench compare {from} \
-             {to} --only {}",
+            "; next: measure both again in the same way, 10 minutes later or more: deltabench compare \
+             {from} {to} --only {}",
             workload(&cell.name)
         )),
         State::Confirmed => {
