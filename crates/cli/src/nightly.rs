@@ -1,4 +1,4 @@
-//! `deltabench nightly`: the newest version beside an anchor and the version of the night before, then what
+//! `deltabench nightly`: the newest version with an anchor and the version of the night before, then what
 //! seems to have changed once more, in other hours.
 
 mod tries;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// Likelihood ratio from which a step is suspected.
 ///
-/// Source: docs/measuring.md#trends; a suspicion costs a run, and confirming it has an error rate of its own.
+/// Source: docs/trends.md; a suspicion costs a run, and confirming it has an error rate of its own.
 const SUSPECTED: f64 = 11.0;
 
 /// Places whose ratio is less than the largest by no more than this may be the changed one.

@@ -52,7 +52,7 @@ impl Network {
     /// Source: generalised least squares over contrasts with a common variance of servers inside a run, as
     ///         for trials of several arms (Lu & Ades 2004; Salanti 2012): V = (s²/2 + τ²/2) (I + 1 1ᵀ). That
     ///         is the same as a free level for each run. s² is drawn towards that of the other runs, τ² is
-    ///         that of [`deltabench_stats::repeated`]. docs/measuring.md#trends.
+    ///         that of [`deltabench_stats::repeated`]. docs/trends.md.
     pub fn new(
         series: usize,
         runs: &[Run],

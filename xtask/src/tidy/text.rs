@@ -48,6 +48,7 @@ pub fn check(path: &Path, text: &str) -> Vec<Breach> {
     };
     breaches.extend(sizes(path, text, columns));
     breaches.extend(unfinished(path, text));
+    breaches.extend(unmerged(path, text));
     if extension.as_deref() == Some("md") {
         breaches.extend(titles(path, text));
         breaches.extend(tables(path, text));
@@ -108,6 +109,19 @@ fn unfinished(path: &Path, text: &str) -> Vec<Breach> {
         }
     }
     breaches
+}
+
+/// What a merge leaves where it could not decide.
+fn unmerged(path: &Path, text: &str) -> Vec<Breach> {
+    let is_mark = |line: &str| {
+        ["<<<<<<< ", ">>>>>>> "]
+            .iter()
+            .any(|mark| line.starts_with(mark))
+    };
+    let lines = numbered(text).filter(|(_, line)| is_mark(line));
+    lines
+        .map(|(number, _)| Breach::new(path, number, "a conflict of a merge".to_owned()))
+        .collect()
 }
 
 fn titles(path: &Path, text: &str) -> Vec<Breach> {
@@ -219,6 +233,12 @@ mod tests {
         );
         let page = format!("# Commands\n{}", "x\n".repeat(800));
         assert!(found("docs/reference/commands.md", &page).is_empty());
+    }
+
+    #[test]
+    fn a_conflict_of_a_merge_does_not_stay() {
+        let page = "# T\n<<<<<<< HEAD\none\n=======\nother\n>>>>>>> branch\n";
+        assert_eq!(lines("a.md", page), [2, 6]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod counted;
 mod hours;
 mod large;
 mod sampled;
+mod trends;
 
 use deltabench_model::plan::Plan;
 use deltabench_store::{RunState, Store};

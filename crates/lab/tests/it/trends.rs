@@ -1,0 +1,226 @@
+//! Versions over all runs of a machine.
+
+use deltabench_compare::comparison::Metric;
+use deltabench_lab::{HostTrend, series_of, trends};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
+use deltabench_model::installation::{Installation, Origin, Recipe};
+use deltabench_model::invalidation::Invalidation;
+use deltabench_model::occasion::{HostClass, HostIdentity, Occasion};
+use deltabench_model::plan::{CellId, Plan};
+use deltabench_store::{RunState, Store};
+use deltabench_testkit::small_run;
+use deltabench_trend::State;
+
+const MINUTE: i64 = 60_000;
+
+struct Lab {
+    store: Store,
+    _place: tempfile::TempDir,
+}
+
+/// A plan of 17.`from` against 17.`to`.
+fn plan(from: u32, to: u32) -> Plan {
+    let mut plan = small_run::plan();
+    for (server, minor) in plan.servers.iter_mut().zip([from, from, to]) {
+        let build = &mut server.installation;
+        build.origin = Origin::Prebuilt;
+        build.version_num = 170_000 + minor;
+        build.resolved = format!("postgres:17.{minor}");
+        build.binary_sha256 = format!("{minor:04}");
+    }
+    plan
+}
+
+fn occasion(uid: &str, kernel: &str) -> Occasion {
+    Occasion {
+        host: HostIdentity {
+            uid: uid.to_owned(),
+            class: HostClass {
+                cores: 2,
+                ..HostClass::default()
+            },
+            kernel: Some(kernel.to_owned()),
+            microcode: None,
+        },
+        uid: format!("run on {uid}"),
+        boot_id: None,
+        measurement_version: 1,
+        at_unix_ms: 0,
+    }
+}
+
+impl Lab {
+    fn new() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let store = Store::open(place.path()).unwrap();
+        Self {
+            store,
+            _place: place,
+        }
+    }
+
+    /// A run of five minutes from this minute on, on host `a`.
+    fn run(&mut self, name: &str, plan: &Plan, minute: i64, share: f64) {
+        self.run_on(name, plan, minute, share, &occasion("a", "6.1"));
+    }
+
+    fn run_on(&mut self, name: &str, plan: &Plan, minute: i64, share: f64, on: &Occasion) {
+        let store = &mut self.store;
+        store
+            .create_run(name, plan, RunState::Running, minute * MINUTE)
+            .unwrap();
+        let series = series_of(plan, |name| Some(name.to_owned()));
+        store.add_occasion(name, on, &series).unwrap();
+        small_run::keep(store, name, [share, 1.0, 1.0]);
+        let end = (minute + 5) * MINUTE;
+        store.finish_run(name, RunState::Finished, end).unwrap();
+    }
+
+    fn trends(&self) -> Vec<HostTrend> {
+        trends(&self.store, Metric::Throughput, &|_| Vec::new()).unwrap()
+    }
+
+    /// State of each change on the first host, with the names of its versions.
+    fn changes(&self) -> Vec<(String, State)> {
+        let hosts = self.trends();
+        let Some(host) = hosts.first() else {
+            return Vec::new();
+        };
+        let name = |at: usize| host.versions[at].name.replace("postgres:", "");
+        let all = host.changes.iter().map(|change| &change.suspicion);
+        all.map(|one| (format!("{} {}", name(one.from), name(one.to)), one.state))
+            .collect()
+    }
+}
+
+fn told(pairs: &[(&str, State)]) -> Vec<(String, State)> {
+    pairs
+        .iter()
+        .map(|(ends, state)| ((*ends).to_owned(), *state))
+        .collect()
+}
+
+#[test]
+fn a_later_run_confirms_what_one_has_found() {
+    let mut lab = Lab::new();
+    lab.run("r1", &plan(2, 6), 0, 0.9);
+    assert_eq!(lab.changes(), told(&[("17.2 17.6", State::Suspected)]));
+    let id = lab.trends()[0].changes[0].id.clone();
+    // It began four minutes after the end of the other one.
+    lab.run("r2", &plan(2, 6), 9, 0.9);
+    assert_eq!(lab.changes(), told(&[("17.2 17.6", State::Suspected)]));
+    lab.run("r3", &plan(2, 6), 60, 0.92);
+    assert_eq!(lab.changes(), told(&[("17.2 17.6", State::Confirmed)]));
+    let host = &lab.trends()[0];
+    let change = &host.changes[0];
+    assert_eq!(change.id, id, "a change keeps its name");
+    let found = change.suspicion.found.unwrap().change;
+    assert!(
+        (found.value - 0.92_f64.ln()).abs() < 0.002,
+        "that of the try: {found:?}"
+    );
+    let level = host
+        .network(change.suspicion.series, 0)
+        .unwrap()
+        .level(1)
+        .unwrap();
+    assert_eq!(level.runs, 3);
+}
+
+#[test]
+fn unfit_and_withdrawn_runs_and_those_on_purpose_neither_raise_nor_confirm() {
+    let mut lab = Lab::new();
+    lab.run("r1", &plan(2, 6), 0, 0.9);
+    lab.run("unfit", &plan(2, 6), 60, 0.9);
+    let unfit = Finding::new(FindingKind::OtherLoad, Severity::Unfit, "somebody compiles");
+    lab.store.add_finding("unfit", &unfit).unwrap();
+    lab.run("whole", &plan(2, 6), 120, 0.9);
+    lab.run("cell", &plan(2, 6), 180, 0.9);
+    let withdrawn = |cell| Invalidation {
+        cell,
+        reason: "a backup ran".to_owned(),
+        at_unix_ms: 5,
+    };
+    lab.store.invalidate("whole", &withdrawn(None)).unwrap();
+    let cell = withdrawn(Some(CellId(0)));
+    lab.store.invalidate("cell", &cell).unwrap();
+    let mut slowed = plan(2, 2);
+    slowed.servers[2].burn_ns = Some(500);
+    lab.run("slowed", &slowed, 240, 0.9);
+    assert_eq!(lab.changes(), told(&[("17.2 17.6", State::Suspected)]));
+    assert_eq!(lab.trends()[0].versions.len(), 2);
+    // The one that raised it is withdrawn: what is left is the first to have found it.
+    lab.run("r2", &plan(2, 6), 300, 0.9);
+    assert_eq!(lab.changes(), told(&[("17.2 17.6", State::Confirmed)]));
+    lab.store.invalidate("r1", &withdrawn(None)).unwrap();
+    assert_eq!(lab.changes(), told(&[("17.2 17.6", State::Suspected)]));
+}
+
+#[test]
+fn machines_are_apart_and_kernels_of_one_are_together() {
+    let mut lab = Lab::new();
+    lab.run_on("a1", &plan(2, 6), 0, 0.9, &occasion("a", "6.1"));
+    lab.run_on("b1", &plan(2, 6), 60, 0.9, &occasion("b", "6.1"));
+    let hosts = lab.trends();
+    let names: Vec<&str> = hosts.iter().map(|host| host.machine.as_str()).collect();
+    assert_eq!(names, ["b", "a"], "that of the newest run first");
+    assert!(hosts.iter().all(|host| host.changes.len() == 1));
+    lab.run_on("a2", &plan(2, 6), 120, 0.9, &occasion("a", "6.2"));
+    assert_eq!(lab.changes(), told(&[("17.2 17.6", State::Confirmed)]));
+}
+
+/// A build of a commit.
+fn commit(build: &mut Installation, id: &str) {
+    build.origin = Origin::Built;
+    build.asked = "git:/src/pg@master+o2".to_owned();
+    build.resolved = format!("pg@{id}+o2");
+    build.binary_sha256 = id.to_owned();
+    build.version_num = 190_000;
+    build.recipe = Some(Recipe {
+        variant: "o2".to_owned(),
+        source: id.to_owned(),
+        system: "meson".to_owned(),
+        options: Vec::new(),
+        cflags: String::new(),
+        ldflags: String::new(),
+        compiler: String::new(),
+        environment: Vec::new(),
+    });
+}
+
+#[test]
+fn commits_have_the_order_of_their_history_or_the_answer_says_that_it_is_not_known() {
+    let mut lab = Lab::new();
+    // The older commit is measured later, as in a bisection.
+    for (run, minute, ids) in [("r1", 0, ["c1", "c3"]), ("r2", 60, ["c3", "c2"])] {
+        let mut plan = plan(0, 0);
+        for (server, id) in plan.servers.iter_mut().zip([ids[0], ids[0], ids[1]]) {
+            commit(&mut server.installation, id);
+        }
+        lab.run(run, &plan, minute, 1.0);
+    }
+    let names = |host: &HostTrend| -> Vec<String> {
+        host.versions.iter().map(|one| one.name.clone()).collect()
+    };
+    let known = |_: &[&Installation]| ["c0", "c1", "c2", "c3"].map(str::to_owned).to_vec();
+    let hosts = trends(&lab.store, Metric::Throughput, &known).unwrap();
+    assert_eq!(names(&hosts[0]), ["pg@c1+o2", "pg@c2+o2", "pg@c3+o2"]);
+    assert!(hosts[0].unplaced.is_empty());
+    let hosts = lab.trends();
+    assert_eq!(names(&hosts[0])[2], "pg@c2+o2", "in the order of measuring");
+    assert_eq!(hosts[0].unplaced.len(), 3);
+}
+
+#[test]
+fn the_version_of_the_night_before_is_the_last_of_its_line_beside_the_anchor() {
+    let mut lab = Lab::new();
+    lab.run("n1", &plan(0, 8), 0, 1.0);
+    lab.run("n2", &plan(0, 6), 60, 1.0);
+    lab.run("other", &plan(2, 9), 120, 1.0);
+    let host = &lab.trends()[0];
+    let anchor = &host.versions[0];
+    let last = host.last_beside(&anchor.identity, &anchor.line).unwrap();
+    assert_eq!(host.versions[last].name, "postgres:17.6");
+    assert!(host.last_beside(&anchor.identity, "another line").is_none());
+    assert_eq!(host.ended_ms(), Some(125 * MINUTE));
+}
