@@ -4,7 +4,7 @@
 mod tries;
 
 use crate::arguments::global::Global;
-use crate::arguments::trend::{NightlyArguments, TrendMetric, Which};
+use crate::arguments::trend::NightlyArguments;
 use crate::arguments::{Arguments, Command};
 use crate::clock::now;
 use crate::config::Config;
@@ -15,16 +15,18 @@ use crate::interrupt;
 use crate::kinds;
 use crate::pause;
 use crate::request;
-use crate::store::open_store;
+use crate::store::{open_store, store_problem};
 use crate::targets::resolve_servers;
-use crate::trend::{changes_of_runs, hosts, places};
+use crate::trend::{METRICS, changes_of_runs, hosts, places};
 use clap::{Args, Parser};
-use deltabench_acquire::sha256_of;
-use deltabench_lab::{HostTrend, Version, version_key, version_line};
-use deltabench_model::installation::Installation;
+use deltabench_compare::comparison::Metric;
+use deltabench_compare::thresholds::HOUR_APART_MS;
+use deltabench_lab::{HostTrend, Version, version_key};
+use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::{PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
+use deltabench_model::units::to_f64;
 use deltabench_observe::host_identity;
 use deltabench_run::session::SessionEnd;
 use std::collections::BTreeSet;
@@ -35,50 +37,77 @@ const HAS_A_RESULT: [u8; 3] = [0, 1, 3];
 
 /// Carries out a night.
 pub fn nightly(arguments: &NightlyArguments, config: &Config) -> Result<u8, Failure> {
-    let gap = request::pause(&arguments.gap).map_err(Failure::Refused)?;
+    let gap = gap(arguments).map_err(Failure::Refused)?;
     let options = &arguments.options;
     check(options).map_err(Failure::Refused)?;
-    let specs = [&arguments.anchor, &arguments.new].map(|text| text.parse::<TargetSpec>());
-    let specs = specs.into_iter().collect::<Result<Vec<_>, _>>();
-    let specs = specs.map_err(Failure::Refused)?;
-    let found = resolve_servers(&specs, config).map_err(Failure::Refused)?;
-    let [anchor, new] = found.as_slice() else {
-        return Err(Failure::Refused(Problem::new(
-            "a night needs an anchor and a new version",
-        )));
-    };
-    let (anchor, new) = (server(anchor), server(new));
-    if version_key(&anchor) == version_key(&new) {
-        return Err(Failure::Refused(
-            Problem::new("the new version is the anchor: both are one build")
-                .hint("name an older version with --anchor, one that stays"),
-        ));
-    }
+    let (anchor, new) = sides(arguments, config).map_err(Failure::Refused)?;
+    let before = runs_so_far(config)?;
     let is_dry = options.iter().any(|option| option == "--dry-run");
-    let mut measured = BTreeSet::new();
     match beside(&anchor, &new, config)? {
         Beside::Same => say(&format!(
             "{} is the build of the night before: it is not measured again",
             new.installation.resolved
         )),
-        before => {
+        third => {
             let mut targets = vec![arguments.anchor.clone()];
-            targets.extend(before.target());
+            targets.extend(third.target());
             targets.push(arguments.new.clone());
             let code = compare(&targets, options, config)?;
             if is_dry || !HAS_A_RESULT.contains(&code) {
                 return Ok(code);
             }
-            measured.extend(newest_run(config)?);
         }
     }
-    if !is_dry {
-        let end = try_again((arguments.tries, gap), options, config, &mut measured)?;
-        if end == FollowUp::Interrupted {
-            return Ok(interrupt::STATUS);
-        }
+    if is_dry {
+        return Ok(0);
     }
-    conclude(&measured, config)
+    let end = try_again((arguments.tries, gap), &anchor, options, config)?;
+    let code = conclude(&before, config)?;
+    Ok(match end {
+        FollowUp::Interrupted => interrupt::STATUS,
+        _ => code,
+    })
+}
+
+/// The pause before a try, seconds.
+fn gap(arguments: &NightlyArguments) -> Result<f64, Problem> {
+    let gap = request::pause(&arguments.gap)?;
+    if arguments.tries > 0 && gap * 1e3 < to_f64(HOUR_APART_MS.unsigned_abs()) {
+        return Err(
+            Problem::new(format!("--gap {} is too short", arguments.gap))
+                .detail("runs within 10 minutes have the same luck: such a try would not count")
+                .hint("leave it out, or measure without tries: --tries 0"),
+        );
+    }
+    Ok(gap)
+}
+
+/// The anchor and the new version, found and told apart.
+fn sides(
+    arguments: &NightlyArguments,
+    config: &Config,
+) -> Result<(PlannedServer, PlannedServer), Problem> {
+    let specs = [&arguments.anchor, &arguments.new].map(|text| text.parse::<TargetSpec>());
+    let specs = specs.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let found = resolve_servers(&specs, config)?;
+    let [anchor, new] = found.as_slice() else {
+        return Err(Problem::new("a night needs an anchor and a new version"));
+    };
+    if anchor.remote.is_some() || new.remote.is_some() {
+        return Err(
+            Problem::new("a night cannot use a server that already runs (`dsn:`)")
+                .detail("nobody knows whether it is the same build tomorrow")
+                .hint("name a version, a directory, or a commit"),
+        );
+    }
+    let (anchor, new) = (server(anchor), server(new));
+    if version_key(&anchor) == version_key(&new) {
+        return Err(
+            Problem::new("the new version is the anchor: both are one build")
+                .hint("name an older version with --anchor, one that stays"),
+        );
+    }
+    Ok((anchor, new))
 }
 
 fn server(installation: &Installation) -> PlannedServer {
@@ -158,110 +187,134 @@ impl Beside {
 
 /// Looks for the version of the night before.
 fn beside(anchor: &PlannedServer, new: &PlannedServer, config: &Config) -> Result<Beside, Failure> {
-    let Some(host) = this_host(TrendMetric::Throughput, config)? else {
+    let Some(host) = this_host(&METRICS[..1], config)?.into_iter().next() else {
         return Ok(Beside::Nothing);
     };
-    let last = host.last_beside(&version_key(anchor), &version_line(new));
-    let Some(last) = last.and_then(|at| host.versions.get(at)) else {
-        return Ok(Beside::Nothing);
-    };
-    if last.identity == version_key(new) {
+    check_in_place(&host, new).map_err(Failure::Refused)?;
+    let (base, own) = (version_key(anchor), version_key(new));
+    let last = host.last_beside(&base, new, |_| true);
+    let earlier = host.last_beside(&base, new, |version| version.identity != own);
+    let version = |at: Option<usize>| at.and_then(|at| host.versions.get(at));
+    let is_measured = version(last).is_some_and(|last| last.identity == own);
+    if is_measured && (earlier.is_none() || host.has_step(&own)) {
         return Ok(Beside::Same);
     }
-    if is_gone(last) {
-        say(&format!(
-            "note: {} of the night before is not there any more; only anchor and new version are measured",
-            last.name
-        ));
+    let Some(earlier) = version(earlier).filter(|earlier| earlier.identity != base) else {
         return Ok(Beside::Nothing);
+    };
+    let target = places::target(&earlier.installation);
+    let found = target.parse::<TargetSpec>();
+    let found = found.and_then(|spec| resolve_servers(&[spec], config));
+    let is_there = |found: &Vec<Installation>| {
+        let mut all = found.iter().map(server);
+        all.any(|found| version_key(&found) == earlier.identity)
+    };
+    if found.as_ref().is_ok_and(is_there) {
+        return Ok(Beside::Before(target));
     }
-    Ok(Beside::Before(places::target(&last.installation)))
+    say(&format!(
+        "note: {} of the night before is not there any more; only anchor and new version are measured",
+        earlier.name
+    ));
+    Ok(Beside::Nothing)
 }
 
-/// Whether a directory of the user now holds another build.
-fn is_gone(version: &Version) -> bool {
-    let build = &version.installation;
-    let is_ours = build.recipe.is_some() || build.resolved.starts_with("postgres:");
-    !is_ours && sha256_of(&build.binary()).ok().as_ref() != Some(&build.binary_sha256)
+/// A directory that holds another build each night leaves nothing to compare with.
+fn check_in_place(host: &HostTrend, new: &PlannedServer) -> Result<(), Problem> {
+    let build = &new.installation;
+    let is_other = |known: &&Version| {
+        let known = &known.installation;
+        build.origin == Origin::Path
+            && known.bin_dir == build.bin_dir
+            && known.binary_sha256 != build.binary_sha256
+    };
+    let Some(earlier) = host.versions.iter().find(is_other) else {
+        return Ok(());
+    };
+    Err(Problem::new(format!(
+        "{} held another build in an earlier night",
+        build.asked
+    ))
+    .detail(format!(
+        "{} is gone, so a step from it cannot be measured, and no change confirmed",
+        earlier.name
+    ))
+    .hint("give each build a directory, for example path:/opt/nightly-2026-11-25, or name commits"))
 }
 
-/// What the lab knows of this machine as it is now.
-fn this_host(metric: TrendMetric, config: &Config) -> Result<Option<HostTrend>, Failure> {
+/// What the lab knows of this machine as it is now, metric by metric.
+fn this_host(metrics: &[Metric], config: &Config) -> Result<Vec<HostTrend>, Failure> {
     let store = open_store(config)?;
-    let which = Which {
-        host: None,
-        json: None,
-    };
-    let all = hosts(&store, metric.metric(), &which)?;
-    let Some(here) = host_identity() else {
+    let mut all = hosts(&store, metrics, None)?;
+    match host_identity() {
+        Some(here) => all.retain(|host| host.machine == here.uid && host.class == here.class),
         // It cannot keep an identifier: the newest runs are those of this lab's own machine.
-        return Ok(all.into_iter().next());
-    };
-    let mut all = all.into_iter();
-    Ok(all.find(|host| host.machine == here.uid && host.class == here.class))
+        None => {
+            let newest = all.first().map(|host| host.machine.clone());
+            all.retain(|host| Some(&host.machine) == newest.as_ref());
+        }
+    }
+    Ok(all)
 }
 
-/// The name of the newest run.
-fn newest_run(config: &Config) -> Result<Option<String>, Failure> {
-    let host = this_host(TrendMetric::Throughput, config)?;
-    Ok(host.and_then(|host| host.runs.last().map(|run| run.name.clone())))
+/// The runs of the lab.
+fn runs_so_far(config: &Config) -> Result<BTreeSet<String>, Failure> {
+    let runs = open_store(config)?.runs().map_err(store_problem)?;
+    Ok(runs.into_iter().map(|run| run.run).collect())
 }
 
-/// Measures again what is suspected, a run for each pair of versions.
+/// Measures again what is suspected, a run for each pair of versions. What cannot be measured is told, and the
+/// others go on.
 fn try_again(
     (most, gap): (usize, f64),
+    anchor: &PlannedServer,
     options: &[String],
     config: &Config,
-    measured: &mut BTreeSet<String>,
 ) -> Result<FollowUp, Failure> {
     let flag = interrupt::flag()?;
     let mut done: BTreeSet<(String, String)> = BTreeSet::new();
     while done.len() < most {
-        let all = [TrendMetric::Throughput, TrendMetric::Cpu].map(|of| this_host(of, config));
-        let all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let known: Vec<&HostTrend> = all.iter().flatten().collect();
-        let open = tries(&known, now().1);
+        let known = this_host(&METRICS, config)?;
+        let open = tries(&known, &version_key(anchor), now().1);
         let is_new = |one: &&Try| !done.contains(&(one.from.clone(), one.to.clone()));
         let Some(next) = open.iter().find(is_new) else {
             break;
         };
-        let ended = known
-            .iter()
-            .filter_map(|host| host.ended_ms())
-            .max()
-            .unwrap_or(0);
+        let ended = known.iter().filter_map(HostTrend::ended_ms).max();
         let what = format!("the try of {} against {}", next.to, next.from);
-        if pause::pause(ended, gap, (&what, "deltabench nightly"), &flag) == SessionEnd::Interrupted
-        {
+        let pause = pause::pause(
+            ended.unwrap_or(0),
+            gap,
+            (&what, "deltabench nightly"),
+            &flag,
+        );
+        if pause == SessionEnd::Interrupted {
             return Ok(FollowUp::Interrupted);
         }
         done.insert((next.from.clone(), next.to.clone()));
         let options = tries::only(options, &next.workloads);
-        let code = compare(&[next.from.clone(), next.to.clone()], &options, config)?;
-        if code == interrupt::STATUS {
-            return Ok(FollowUp::Interrupted);
-        }
-        if HAS_A_RESULT.contains(&code) {
-            measured.extend(newest_run(config)?);
+        match compare(&[next.from.clone(), next.to.clone()], &options, config) {
+            Ok(interrupt::STATUS) => return Ok(FollowUp::Interrupted),
+            Ok(_) => {}
+            Err(failure) => say(&failure.problem().to_string()),
         }
     }
     Ok(FollowUp::Finished)
 }
 
 /// Says what changed, and returns the exit code of the night.
-fn conclude(measured: &BTreeSet<String>, config: &Config) -> Result<u8, Failure> {
+fn conclude(before: &BTreeSet<String>, config: &Config) -> Result<u8, Failure> {
+    let own: BTreeSet<String> = runs_so_far(config)?.difference(before).cloned().collect();
     let store = open_store(config)?;
     let mut code = 0;
-    for metric in [TrendMetric::Throughput, TrendMetric::Cpu] {
-        if let Some(host) = this_host(metric, config)? {
-            let night = changes_of_runs(&host, measured, metric.metric(), &store)?;
-            print_stdout(&night.lines.join("\n"))?;
-            code = match (night.regressed, night.is_open) {
-                (true, _) => 1,
-                (false, true) if code == 0 => 3,
-                _ => code,
-            };
-        }
+    for host in this_host(&METRICS, config)? {
+        let night = changes_of_runs(&host, &own, &store)?;
+        print_stdout(&night.lines.join("\n"))?;
+        code = match (night.regressed, night.is_open) {
+            (true, _) => 1,
+            (false, true) if code == 0 => 3,
+            _ => code,
+        };
     }
     Ok(code)
 }

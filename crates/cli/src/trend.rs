@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::console::{check_writable, is_stdout, print_stdout, say, to_json, width, write_file};
 use crate::failure::Failure;
 use crate::store::{open, store_problem};
-use deltabench_compare::comparison::{Better, Metric};
+use deltabench_compare::comparison::Metric;
 use deltabench_lab::{Change, HostTrend, trends};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::count;
@@ -29,8 +29,8 @@ const WIDEST: usize = 110;
 pub fn trend(arguments: &TrendArguments, config: &Config) -> Result<u8, Failure> {
     check(&arguments.which)?;
     let store = open(config)?;
-    let metric = arguments.metric.metric();
-    let hosts = hosts(&store, metric, &arguments.which)?;
+    let metric = [arguments.metric.metric()];
+    let hosts = hosts(&store, &metric, arguments.which.host.as_deref())?;
     let said = store.triages().map_err(store_problem)?;
     let (mut lines, mut all) = (Vec::new(), Vec::new());
     for host in &hosts {
@@ -38,15 +38,15 @@ pub fn trend(arguments: &TrendArguments, config: &Config) -> Result<u8, Failure>
         let anchor = arguments.anchor.as_deref();
         let anchor = anchor.map(|name| version(host, name)).transpose();
         let anchor = anchor.map_err(Failure::Refused)?;
-        lines.extend(shown::host(host, metric));
+        lines.extend(shown::host(host));
         if arguments.cells.is_empty() {
             lines.extend(shown::overview(host, &cells, anchor));
         } else {
             for cell in &cells {
-                lines.extend(shown::cell(host, *cell, anchor, metric, &said));
+                lines.extend(shown::cell(host, *cell, anchor, &said));
             }
         }
-        all.push(json::trend(host, &cells, anchor, metric, &said));
+        all.push(json::trend(host, &cells, anchor, &said));
     }
     if hosts.is_empty() {
         lines = shown::nothing();
@@ -59,28 +59,32 @@ pub fn trend(arguments: &TrendArguments, config: &Config) -> Result<u8, Failure>
     Ok(0)
 }
 
+/// Both metrics.
+pub const METRICS: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation];
+
 /// Prints what changed between versions, in all cells.
 pub fn changes(arguments: &ChangesArguments, config: &Config) -> Result<u8, Failure> {
     check(&arguments.which)?;
     let store = open(config)?;
     let said = store.triages().map_err(store_problem)?;
-    let both = [TrendMetric::Throughput, TrendMetric::Cpu].map(TrendMetric::metric);
     let only = arguments.metric.map(TrendMetric::metric);
-    let (mut lines, mut all, mut any) = (Vec::new(), Vec::new(), false);
-    for metric in both
-        .into_iter()
+    let metrics: Vec<Metric> = { METRICS.into_iter() }
         .filter(|one| only.is_none_or(|only| only == *one))
-    {
-        for host in hosts(&store, metric, &arguments.which)? {
-            any = true;
-            let shows = |change: &&Change| arguments.all || is_standing(change, &said);
-            let standing: Vec<&Change> = host.changes.iter().filter(shows).collect();
-            lines.extend(shown::host(&host, metric));
-            lines.extend(shown::changes(&host, &standing, metric, &said));
-            all.push(json::changes(&host, &standing, metric, &said));
+        .collect();
+    let hosts = hosts(&store, &metrics, arguments.which.host.as_deref())?;
+    let (mut lines, mut all) = (Vec::new(), Vec::new());
+    for host in &hosts {
+        let shows = |change: &&Change| arguments.all || is_standing(change, &said);
+        let standing: Vec<&Change> = host.changes.iter().filter(shows).collect();
+        lines.extend(shown::host(host));
+        lines.extend(shown::changes(host, &standing, &said));
+        match host.changes.len() - standing.len() {
+            0 => {}
+            hidden => lines.extend([format!("{hidden} more with --all"), String::new()]),
         }
+        all.push(json::changes(host, &standing, &said));
     }
-    if !any {
+    if hosts.is_empty() {
         lines = shown::nothing();
     }
     publish(
@@ -95,20 +99,9 @@ pub fn changes(arguments: &ChangesArguments, config: &Config) -> Result<u8, Fail
 pub fn triage(arguments: &TriageArguments, config: &Config) -> Result<u8, Failure> {
     let (state, text) = said_of(arguments).map_err(Failure::Refused)?;
     let mut store = open(config)?;
-    let mut known: Vec<String> = Vec::new();
-    for metric in [TrendMetric::Throughput, TrendMetric::Cpu] {
-        let which = Which {
-            host: None,
-            json: None,
-        };
-        let hosts = hosts(&store, metric.metric(), &which)?;
-        known.extend(
-            hosts
-                .iter()
-                .flat_map(|host| &host.changes)
-                .map(|one| one.id.clone()),
-        );
-    }
+    let hosts = hosts(&store, &METRICS, None)?;
+    let known = hosts.iter().flat_map(|host| &host.changes);
+    let known: Vec<String> = known.map(|one| one.id.clone()).collect();
     let id = change_of(&arguments.change, &known).map_err(Failure::Refused)?;
     let triage = Triage {
         change: id.clone(),
@@ -126,7 +119,7 @@ pub fn triage(arguments: &TriageArguments, config: &Config) -> Result<u8, Failur
 /// What a night says.
 pub struct Night {
     pub lines: Vec<String>,
-    /// Whether its runs confirmed a regression that nobody has explained.
+    /// Whether its runs confirmed a regression of at least δ that nobody has explained.
     pub regressed: bool,
     /// Whether something is suspected that they raised or tried.
     pub is_open: bool,
@@ -136,7 +129,6 @@ pub struct Night {
 pub fn changes_of_runs(
     host: &HostTrend,
     runs: &BTreeSet<String>,
-    metric: Metric,
     store: &Store,
 ) -> Result<Night, Failure> {
     let said = store.triages().map_err(store_problem)?;
@@ -152,14 +144,21 @@ pub fn changes_of_runs(
     let own: Vec<&Change> = host.changes.iter().filter(takes_part).collect();
     let standing = || own.iter().filter(|one| is_standing(one, &said));
     let is_confirmed = |one: &&&Change| {
-        one.suspicion.state == State::Confirmed && one.suspicion.tries.last().is_some_and(is_own)
+        let one = &one.suspicion;
+        one.state == State::Confirmed && one.matters() && one.tries.last().is_some_and(is_own)
     };
-    let is_worse = |one: &Change| one.suspicion.falls == (metric.better() == Better::Higher);
-    let mut lines = vec![format!("{}:", metric_word(metric))];
-    lines.extend(shown::changes(host, &own, metric, &said));
+    let mut lines = vec![format!("{}:", metric_word(host.metric))];
+    match own.len() {
+        0 => lines.extend(
+            ["no change is suspected, confirmed or refuted by these runs"].map(str::to_owned),
+        ),
+        _ => lines.extend(shown::changes(host, &own, &said)),
+    }
     Ok(Night {
         lines,
-        regressed: standing().filter(is_confirmed).any(|one| is_worse(one)),
+        regressed: standing()
+            .filter(is_confirmed)
+            .any(|one| shown::is_worse(host, one)),
         is_open: standing().any(|one| one.suspicion.state == State::Suspected),
     })
 }
@@ -223,13 +222,17 @@ fn check(which: &Which) -> Result<(), Failure> {
         .map_err(Failure::Refused)
 }
 
-/// The hosts of the lab that are meant.
-pub fn hosts(store: &Store, metric: Metric, which: &Which) -> Result<Vec<HostTrend>, Failure> {
+/// The hosts of the lab that are meant, for each metric.
+pub fn hosts(
+    store: &Store,
+    metrics: &[Metric],
+    asked: Option<&str>,
+) -> Result<Vec<HostTrend>, Failure> {
     let places = |builds: &[&_]| places::commits(builds);
-    let mut hosts = trends(store, metric, &places).map_err(Failure::Failed)?;
-    if let Some(asked) = &which.host {
+    let mut hosts = trends(store, metrics, &places).map_err(Failure::Failed)?;
+    if let Some(asked) = asked {
         let known: Vec<String> = hosts.iter().map(|host| host.machine.clone()).collect();
-        hosts.retain(|host| host.machine.starts_with(asked.as_str()));
+        hosts.retain(|host| host.machine.starts_with(asked));
         if hosts.is_empty() {
             let none = Problem::new(format!("no run of this lab was measured on host `{asked}`"));
             return Err(Failure::Refused(match known.first() {
@@ -276,7 +279,7 @@ fn cells(host: &HostTrend, asked: &[String]) -> Result<Vec<usize>, Problem> {
 }
 
 /// `scan` of `scan@1`.
-fn workload(cell: &str) -> &str {
+pub fn workload(cell: &str) -> &str {
     cell.split_once('@').map_or(cell, |(name, _)| name)
 }
 

@@ -48,7 +48,7 @@ fn kin(base: &PlannedServer, candidate: &PlannedServer) -> Kin {
 }
 
 /// The number of its branch: 18 of 18.6, 906 of 9.6.24.
-fn branch(installation: &Installation) -> u32 {
+pub(crate) fn branch(installation: &Installation) -> u32 {
     match installation.version_num {
         old @ ..100_000 => old / 100,
         new => new / 10_000,

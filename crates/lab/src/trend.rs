@@ -1,21 +1,21 @@
 //! Versions over time: what all runs of a host say of each version and of the steps between them.
 
-use crate::history::{Hour, version_key};
+use crate::history::{Hour, branch, version_key};
 use crate::hosts::RunHost;
 use crate::judged::Judged;
 use crate::series::stored;
 use crate::store_problem;
 use crate::withdrawal::leave_out;
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::thresholds::HOURS_ASSUMED;
-use deltabench_model::installation::{Installation, Origin};
-use deltabench_model::occasion::HostClass;
+use deltabench_model::installation::Installation;
+use deltabench_model::occasion::{HostClass, Series};
 use deltabench_model::plan::{CellId, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_store::{RunState, Store};
 use deltabench_trend::{Assumed, Build, Measured, Network, Run, State, Suspicion, Watch};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Characters of an identifier of a change.
 const ID: usize = 8;
@@ -30,6 +30,8 @@ pub struct Version {
     pub installation: Installation,
     /// Versions of one line follow each other.
     pub line: String,
+    /// Whether it ran with no settings of its own.
+    pub is_plain: bool,
     /// When it was first measured, milliseconds since 1970.
     pub first_ms: i64,
     /// Its place among the commits of its repository; absent for releases, and where nobody knows.
@@ -55,7 +57,7 @@ pub struct TrendCell {
 /// A suspected or confirmed change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// The same for as long as the runs that raised it are in the lab.
+    /// The same whichever runs show it.
     pub id: String,
     pub suspicion: Suspicion,
 }
@@ -63,6 +65,7 @@ pub struct Change {
 /// A metric on one machine.
 #[derive(Debug)]
 pub struct HostTrend {
+    pub metric: Metric,
     /// The same for all runs of the machine.
     pub machine: String,
     pub class: HostClass,
@@ -74,13 +77,13 @@ pub struct HostTrend {
     pub cells: Vec<TrendCell>,
     /// In the order in which they were raised.
     pub changes: Vec<Change>,
-    /// Commits whose place in their history nobody knows: their lines are in the order of measuring.
+    /// Commits whose place in their history nobody knows: they have levels, and no steps.
     pub unplaced: Vec<String>,
     builds: Vec<Build>,
     measured: Vec<Run>,
 }
 
-/// What the runs of each host say of a metric over time, the host of the newest run first.
+/// What the runs of each host say of metrics over time, metric by metric, the host of the newest run first.
 ///
 /// Runs count that measured to their end on a fit host, without what was withdrawn; what counts instructions
 /// or was measured under another condition on purpose does not. `places` gives the order of commits: their
@@ -89,24 +92,32 @@ pub struct HostTrend {
 /// Errors: the store cannot be read.
 pub fn trends(
     store: &Store,
-    metric: Metric,
+    metrics: &[Metric],
     places: &dyn Fn(&[&Installation]) -> Vec<String>,
 ) -> Result<Vec<HostTrend>, Problem> {
-    let mut hosts: BTreeMap<(String, String), Found> = BTreeMap::new();
+    let mut hosts: BTreeMap<(usize, String, String), Found> = BTreeMap::new();
     for past in past(store)? {
-        let class = past.host.class().clone();
-        let key = (past.host.machine(), format!("{class:?}"));
-        let host = hosts.entry(key).or_insert_with(|| Found::new(class));
-        host.add(past, metric, store)?;
+        // Judging is what costs: once for all metrics.
+        let Some(judged) = past.judged(store)? else {
+            continue;
+        };
+        for (at, metric) in metrics.iter().enumerate() {
+            let class = past.host.class().clone();
+            let key = (at, past.host.machine(), format!("{class:?}"));
+            let host = hosts.entry(key).or_insert_with(|| Found::new(class));
+            host.add(&past, &judged, *metric);
+        }
     }
-    let mut hosts: Vec<HostTrend> = hosts
+    let found = hosts
         .into_iter()
-        .filter(|(_, found)| !found.runs.is_empty())
-        .map(|((machine, _), found)| found.trend(machine, places))
-        .collect();
+        .filter(|(_, found)| !found.runs.is_empty());
+    let trend = |((at, machine, _), found): ((usize, String, String), Found)| {
+        Some((at, found.trend(*metrics.get(at)?, machine, places)))
+    };
+    let mut hosts: Vec<(usize, HostTrend)> = found.filter_map(trend).collect();
     let newest = |host: &HostTrend| host.runs.last().map(|run| run.began_unix_ms);
-    hosts.sort_by_key(|host| std::cmp::Reverse(newest(host)));
-    Ok(hosts)
+    hosts.sort_by_key(|(at, host)| (*at, std::cmp::Reverse(newest(host))));
+    Ok(hosts.into_iter().map(|(_, host)| host).collect())
 }
 
 /// A finished run that may count.
@@ -118,7 +129,28 @@ struct Past {
     ended_ms: i64,
 }
 
-/// Those of a lab, oldest first.
+/// What a run says of itself, and what its cells are.
+struct JudgedRun {
+    comparison: Comparison,
+    series: Vec<Series>,
+}
+
+impl Past {
+    /// Judges it by its own records; `None` for one that does not count.
+    fn judged(&self, store: &Store) -> Result<Option<JudgedRun>, Problem> {
+        let withdrawn = store.invalidations(&self.name).map_err(store_problem)?;
+        if withdrawn.iter().any(|one| one.cell.is_none()) {
+            return Ok(None);
+        }
+        let mut comparison = Judged::of(&self.name, &self.plan, store)?.into_comparison();
+        leave_out(&mut comparison, &withdrawn);
+        let series = stored(&self.name, &self.plan, store)?;
+        let fit = comparison.host_ok;
+        Ok(fit.then_some(JudgedRun { comparison, series }))
+    }
+}
+
+/// Those of a lab, in the order in which they ended.
 fn past(store: &Store) -> Result<Vec<Past>, Problem> {
     let read = || {
         let mut runs = Vec::new();
@@ -147,7 +179,8 @@ fn past(store: &Store) -> Result<Vec<Past>, Problem> {
         Ok::<_, deltabench_store::StoreError>(runs)
     };
     let mut runs = read().map_err(store_problem)?;
-    runs.sort_by(|one, other| (one.began_ms, &one.name).cmp(&(other.began_ms, &other.name)));
+    // A run that was interrupted says what it says when it has ended.
+    runs.sort_by(|one, other| (one.ended_ms, &one.name).cmp(&(other.ended_ms, &other.name)));
     Ok(runs)
 }
 
@@ -177,34 +210,24 @@ impl Found {
         }
     }
 
-    fn add(&mut self, past: Past, metric: Metric, store: &Store) -> Result<(), Problem> {
-        let withdrawn = store.invalidations(&past.name).map_err(store_problem)?;
-        if withdrawn.iter().any(|one| one.cell.is_none()) {
-            return Ok(());
-        }
-        let mut found = Judged::of(&past.name, &past.plan, store)?.into_comparison();
-        leave_out(&mut found, &withdrawn);
-        if !found.host_ok {
-            return Ok(());
-        }
-        let series = stored(&past.name, &past.plan, store)?;
+    fn add(&mut self, past: &Past, judged: &JudgedRun, metric: Metric) {
         let mut cells = Vec::new();
-        for (cell, series) in CellId::each().zip(series) {
-            let Some(mut measured) = self.measured(cell, &found, &past, metric) else {
+        for (cell, series) in CellId::each().zip(&judged.series) {
+            let Some(mut measured) = self.measured(cell, &judged.comparison, past, metric) else {
                 continue;
             };
             let next = self.cells.len();
             measured.series = *self.cell_numbers.entry(series.key.clone()).or_insert(next);
             if measured.series == next {
                 self.cells.push(TrendCell {
-                    key: series.key,
-                    name: series.slug,
+                    key: series.key.clone(),
+                    name: series.slug.clone(),
                 });
             }
             cells.push(measured);
         }
         if cells.is_empty() {
-            return Ok(());
+            return;
         }
         self.measured.push(Run {
             hour: self.hour.of((past.began_ms, past.ended_ms), i64::MAX),
@@ -213,10 +236,9 @@ impl Found {
             cells,
         });
         self.runs.push(TrendRun {
-            name: past.name,
+            name: past.name.clone(),
             began_unix_ms: past.began_ms,
         });
-        Ok(())
     }
 
     /// What a run found in a cell; `None` if no candidate of it says something.
@@ -230,8 +252,12 @@ impl Found {
         let base = past.plan.server(past.plan.base())?;
         let base_key = version_key(base);
         let mut candidates: BTreeMap<usize, BTreeMap<u32, f64>> = BTreeMap::new();
-        let (mut delta, mut times) = (0.0_f64, 1.0_f64);
-        let says = |one: &&CellComparison| one.cell == cell && one.says_something();
+        let (mut delta, mut times, mut is_sound) = (0.0_f64, 1.0_f64, true);
+        let is_remote = |one: &PlannedServer| one.installation.remote.is_some();
+        // What its own report does not trust says nothing here either.
+        let says = |one: &&CellComparison| {
+            one.cell == cell && one.says_something() && one.verdict != Verdict::Unfit
+        };
         for one in found.cells.iter().filter(says) {
             let Some(planned) = past.plan.server(one.candidate) else {
                 continue;
@@ -239,10 +265,13 @@ impl Found {
             let Some(known) = one.metric(metric).filter(|known| known.blocks.len() > 1) else {
                 continue;
             };
-            // What was made slower on purpose is no version, nor is a copy of the base.
-            if planned.burn_ns.is_some() || version_key(planned) == base_key {
+            // What was made slower on purpose is no version, nor is a copy of the base. A server that was
+            // there before may be another build tomorrow.
+            let is_version = planned.burn_ns.is_none() && version_key(planned) != base_key;
+            if !is_version || is_remote(planned) || is_remote(base) {
                 continue;
             }
+            is_sound &= !one.interference.contended;
             let blocks = known
                 .numbers
                 .iter()
@@ -264,6 +293,7 @@ impl Found {
             base: self.number(base, past.began_ms),
             candidates,
             times,
+            is_sound,
         })
     }
 
@@ -277,6 +307,7 @@ impl Found {
                 identity,
                 name: name(planned),
                 line: version_line(planned),
+                is_plain: planned.settings.is_empty() && planned.configuration.is_none(),
                 installation: planned.installation.clone(),
                 first_ms: began_ms,
                 place: None,
@@ -288,9 +319,11 @@ impl Found {
     /// Puts versions into their order and goes through the runs.
     fn trend(
         mut self,
+        metric: Metric,
         machine: String,
         places: &dyn Fn(&[&Installation]) -> Vec<String>,
     ) -> HostTrend {
+        tell_apart(&mut self.versions);
         let unplaced = place(&mut self.versions, places);
         let mut order: Vec<usize> = (0..self.versions.len()).collect();
         order.sort_by_key(|at| self.versions.get(*at).map(key_of));
@@ -316,6 +349,7 @@ impl Found {
             watch.add(run);
         }
         let mut trend = HostTrend {
+            metric,
             machine,
             class: self.class,
             versions: self.versions,
@@ -326,12 +360,17 @@ impl Found {
             builds,
             measured: self.measured,
         };
-        trend.changes = { watch.suspicions().iter() }
-            .map(|one| Change {
-                id: trend.id(one),
+        let mut numbers: BTreeMap<(usize, usize, usize, bool), usize> = BTreeMap::new();
+        for one in watch.suspicions() {
+            let number = numbers
+                .entry((one.series, one.from, one.to, one.falls))
+                .or_default();
+            trend.changes.push(Change {
+                id: trend.id(one, *number),
                 suspicion: one.clone(),
-            })
-            .collect();
+            });
+            *number += 1;
+        }
         trend
     }
 }
@@ -369,20 +408,61 @@ impl HostTrend {
         self.measured.iter().filter(has).count()
     }
 
-    /// The version of a line that was measured last beside this base, by their identities.
-    pub fn last_beside(&self, base: &str, line: &str) -> Option<usize> {
-        let is = |at: usize, identity: &str| {
+    /// The version that was measured last with this base, by its identity, and is like `new`: of its line and
+    /// branch, with nothing but the base or versions like it in the run.
+    pub fn last_beside(
+        &self,
+        base: &str,
+        new: &PlannedServer,
+        counts: impl Fn(&Version) -> bool,
+    ) -> Option<usize> {
+        let line = version_line(new);
+        let own = branch(&new.installation);
+        let is_like = |at: usize| {
             let known = self.versions.get(at);
-            known.is_some_and(|version| version.identity == identity)
+            known.is_some_and(|one| one.line == line && branch(&one.installation) == own)
         };
-        let runs = self.measured.iter().rev();
+        let is_base = |at: usize| {
+            self.versions
+                .get(at)
+                .is_some_and(|one| one.identity == base)
+        };
         let newest = |run: &Run| {
-            let cells = run.cells.iter().filter(|cell| is(cell.base, base));
-            let all = cells.flat_map(|cell| cell.candidates.keys().copied());
-            all.filter(|at| self.versions.get(*at).is_some_and(|one| one.line == line))
-                .max()
+            let cells = run.cells.iter().filter(|cell| is_base(cell.base));
+            let mut all = cells.flat_map(|cell| cell.candidates.keys().copied());
+            let all: Option<Vec<usize>> = all.try_fold(Vec::new(), |mut known, at| {
+                known.push(at);
+                is_like(at).then_some(known)
+            });
+            let counts = |at: &usize| self.versions.get(*at).is_some_and(&counts);
+            all?.into_iter().filter(counts).max()
         };
-        runs.filter_map(newest).next()
+        self.measured.iter().rev().filter_map(newest).next()
+    }
+
+    /// Whether a run has a step to this version, or from it.
+    pub fn has_step(&self, identity: &str) -> bool {
+        let cells = self.measured.iter().flat_map(|run| &run.cells);
+        let is = |at: usize| {
+            self.versions
+                .get(at)
+                .is_some_and(|one| one.identity == identity)
+        };
+        cells
+            .flat_map(|cell| cell.steps(&self.builds))
+            .any(|(from, to)| is(from) || is(to))
+    }
+
+    /// The cells that runs with this base measure, by its identity.
+    pub fn series_beside(&self, base: &str) -> BTreeSet<usize> {
+        let is_base = |at: usize| {
+            self.versions
+                .get(at)
+                .is_some_and(|one| one.identity == base)
+        };
+        let cells = self.measured.iter().flat_map(|run| &run.cells);
+        let own = cells.filter(|cell| is_base(cell.base));
+        own.map(|cell| cell.series).collect()
     }
 
     /// When the newest run ended, milliseconds since 1970.
@@ -403,16 +483,27 @@ impl HostTrend {
         })
     }
 
-    fn id(&self, one: &Suspicion) -> String {
+    /// Of its cell, versions and direction; `number` counts those before it that have the same.
+    fn id(&self, one: &Suspicion, number: usize) -> String {
         let version = |at: usize| {
             self.versions
                 .get(at)
                 .map_or("", |version| &version.identity)
         };
         let cell = self.cells.get(one.series).map_or("", |cell| &cell.key);
-        let run = self.runs.get(one.raised).map_or("", |run| &run.name);
         let way = if one.falls { "falls" } else { "rises" };
-        let all = [cell, version(one.from), version(one.to), way, run].join("\n");
+        let metric = self.metric.key();
+        let number = number.to_string();
+        let all = [
+            &self.machine,
+            metric,
+            cell,
+            version(one.from),
+            version(one.to),
+            way,
+            &number,
+        ];
+        let all = all.join("\n");
         let hash = format!("{:x}", Sha256::digest(all));
         hash.chars().take(ID).collect()
     }
@@ -431,17 +522,12 @@ fn name(planned: &PlannedServer) -> String {
 /// they run with.
 pub fn version_line(planned: &PlannedServer) -> String {
     let build = &planned.installation;
-    let origin = match build.origin {
-        // A tree of the user or of a distribution may be any build.
-        Origin::Path => build.bin_dir.display().to_string(),
-        other => format!("{other:?}"),
-    };
     let variant = build.recipe.as_ref().map_or("", |recipe| &recipe.variant);
     let settings = match &planned.configuration {
         Some(used) => used.name.clone(),
         None => format!("{:?}", planned.settings),
     };
-    format!("{:?} {origin} {variant} {settings}", build.engine)
+    format!("{:?} {:?} {variant} {settings}", build.engine, build.origin)
 }
 
 /// The order: line by line, in it by version and commit, and what nothing tells apart by when it was met.
@@ -457,8 +543,8 @@ fn key_of(version: &Version) -> (String, u32, Option<usize>, i64, String) {
     (line.clone(), number, *place, *first_ms, identity.clone())
 }
 
-/// Asks for the places of commits. Those of a line have places all together or not at all; returns the names
-/// of versions that have none and should.
+/// Asks for the places of commits. A commit that has none is a line by itself, without steps; returns the
+/// names of these.
 fn place(
     versions: &mut [Version],
     places: &dyn Fn(&[&Installation]) -> Vec<String>,
@@ -469,34 +555,38 @@ fn place(
         .filter(|build| is_commit(build))
         .collect();
     let known = places(&built);
-    let place = |build: &Installation| {
-        let source = &build.recipe.as_ref()?.source;
-        known.iter().position(|id| id == source)
-    };
-    let unknown = |version: &&Version| {
-        is_commit(&version.installation) && place(&version.installation).is_none()
-    };
-    let lost: Vec<Version> = versions.iter().filter(unknown).cloned().collect();
+    let mut lost = Vec::new();
     for version in versions {
-        if lost.iter().all(|one| one.line != version.line) {
-            version.place = place(&version.installation);
+        let build = &version.installation;
+        let source = build.recipe.as_ref().map(|recipe| &recipe.source);
+        version.place = source.and_then(|source| known.iter().position(|id| id == source));
+        if is_commit(build) && version.place.is_none() {
+            version.line = format!("{} {}", version.line, version.identity);
+            lost.push(version.name.clone());
         }
     }
-    lost.into_iter().map(|version| version.name).collect()
+    lost
+}
+
+/// Gives versions of one name their hashes.
+fn tell_apart(versions: &mut [Version]) {
+    let mut counted: BTreeMap<String, usize> = BTreeMap::new();
+    for version in versions.iter() {
+        *counted.entry(version.name.clone()).or_default() += 1;
+    }
+    for version in versions {
+        let hash = version.installation.binary_sha256.get(..8);
+        if let (Some(2..), Some(hash)) = (counted.get(&version.name), hash) {
+            version.name = format!("{} {hash}", version.name);
+        }
+    }
 }
 
 fn builds(versions: &[Version]) -> Vec<Build> {
     let mut lines: BTreeMap<&str, usize> = BTreeMap::new();
-    let build = |version: &'_ Version, line| {
-        let number = version.installation.version_num;
-        Build {
-            line,
-            branch: if number < 100_000 {
-                number / 100
-            } else {
-                number / 10_000
-            },
-        }
+    let build = |version: &'_ Version, line| Build {
+        line,
+        branch: branch(&version.installation),
     };
     let mut builds = Vec::new();
     for version in versions {

@@ -1,7 +1,7 @@
 //! Levels of many runs: a step in them that no single run shows.
 
-use crate::hours::{Learned, kind};
-use crate::{Assumed, Build, Measured, real};
+use crate::hours::{APART_MS, Learned, kind};
+use crate::{Assumed, Build, Measured, Run, real};
 use deltabench_stats::between::Scatter;
 use deltabench_stats::summary::{mean, sample_sd};
 use std::collections::BTreeMap;
@@ -30,12 +30,14 @@ struct Point {
     df: f64,
     /// Variance from hour to hour, as known when it was measured.
     between: f64,
+    /// When its run ended, milliseconds since 1970.
+    ended_ms: i64,
 }
 
-/// Points by series, base and line.
+/// Points by series, base, and line with branch.
 #[derive(Debug, Default)]
 pub(crate) struct Points {
-    known: BTreeMap<(usize, usize, usize), Vec<Point>>,
+    known: BTreeMap<(usize, usize, Build), Vec<Point>>,
 }
 
 /// A step in the levels of a line.
@@ -49,22 +51,24 @@ pub(crate) struct Shift {
 }
 
 impl Points {
-    /// Adds the newest version of each line in a run; returns the lines with these versions.
+    /// Adds the newest version of each line and branch in a run; returns these. Of runs within minutes the
+    /// first counts: they share its luck.
     pub(crate) fn add(
         &mut self,
         cell: &Measured,
+        run: &Run,
         builds: &[Build],
         learned: &Learned,
         assumed: Assumed,
-    ) -> Vec<(usize, usize)> {
-        let mut newest: BTreeMap<usize, usize> = BTreeMap::new();
+    ) -> Vec<(Build, usize)> {
+        let mut newest: BTreeMap<Build, usize> = BTreeMap::new();
         for &version in cell.candidates.keys() {
             if let Some(build) = builds.get(version) {
-                newest.insert(build.line, version);
+                newest.insert(*build, version);
             }
         }
         let mut added = Vec::new();
-        for (line, version) in newest {
+        for (build, version) in newest {
             let Some(blocks) = cell.contrast(cell.base, version) else {
                 continue;
             };
@@ -75,15 +79,21 @@ impl Points {
             let Some(hours) = learned.of(cell.series, kind, &[&blocks], assumed) else {
                 continue;
             };
-            let points = self.known.entry((cell.series, cell.base, line));
-            points.or_default().push(Point {
+            let points = self.known.entry((cell.series, cell.base, build));
+            let points = points.or_default();
+            let near = |last: &Point| run.began_ms - last.ended_ms < APART_MS;
+            if points.last().is_some_and(near) {
+                continue;
+            }
+            points.push(Point {
                 version,
                 value,
                 within: sd.powi(2) / real(blocks.len()),
                 df: real(blocks.len() - 1),
                 between: hours.scatter.between().powi(2),
+                ended_ms: run.ended_ms,
             });
-            added.push((line, version));
+            added.push((build, version));
         }
         added
     }
@@ -93,9 +103,10 @@ impl Points {
         &self,
         series: usize,
         base: usize,
-        (line, since): (usize, usize),
+        build: Build,
+        since: usize,
     ) -> Option<Shift> {
-        let all = self.known.get(&(series, base, line))?;
+        let all = self.known.get(&(series, base, build))?;
         let between = all.last()?.between;
         let mut points: Vec<Point> = all
             .iter()

@@ -16,6 +16,10 @@ pub(crate) const APART_MS: i64 = 600_000;
 /// Hours of steps from which neighbours are taken to be alike.
 const LEAST_ALIKE: usize = 8;
 
+/// What hours may differ by unseen: this share of the error of a typical run. Without it a try that is more
+/// precise than the runs before it would be trusted too much.
+const UNSEEN: f64 = 0.5;
+
 /// What a step is worth for the scatter of hours, in degrees of freedom, and what all are at most.
 const MEDIAN_WORTH: f64 = 0.37;
 const MOST_ALIKE: f64 = 12.0;
@@ -140,9 +144,12 @@ fn about_zero(steps: &[&Seen]) -> Option<Assumed> {
         Some((mean(blocks)? / half).powi(2) - within)
     };
     let all: Vec<f64> = steps.iter().filter_map(between).collect();
+    let within = |seen: &&Seen| Some(sample_sd(&seen.blocks)?.powi(2) / real(seen.blocks.len()));
+    let inside: Vec<f64> = steps.iter().filter_map(within).collect();
+    let least = UNSEEN.powi(2) * median(&inside)?;
     let worth = MEDIAN_WORTH * real(hours.len());
     (hours.len() >= LEAST_ALIKE).then_some(Assumed {
-        sd: median(&all)?.max(0.0).sqrt(),
+        sd: median(&all)?.max(least).sqrt(),
         df: worth.min(MOST_ALIKE),
     })
 }

@@ -20,8 +20,8 @@ mod suspicion;
 mod watch;
 
 pub use network::{Level, Network};
-pub use suspicion::{By, Found, State, Suspicion};
-pub use watch::{TRIES, Watch};
+pub use suspicion::{By, Found, State, Suspicion, TRIED_FOR_MS, TRIES};
+pub use watch::Watch;
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct Assumed {
 }
 
 /// A version, at its place in the order of versions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Build {
     /// Versions of one line follow each other: built alike, with the same settings. Steps are inside of one.
     pub line: usize,
@@ -67,6 +67,8 @@ pub struct Measured {
     pub candidates: BTreeMap<usize, BTreeMap<u32, f64>>,
     /// How many times the p of its blocks counts, because measuring ended at a look; 1 where it did not.
     pub times: f64,
+    /// Whether it may raise and confirm changes. What other load disturbed counts for levels only.
+    pub is_sound: bool,
 }
 
 impl Measured {
@@ -94,7 +96,7 @@ impl Measured {
     }
 
     /// Neighbours in the order of their line, among the versions of this run.
-    fn steps(&self, builds: &[Build]) -> Vec<(usize, usize)> {
+    pub fn steps(&self, builds: &[Build]) -> Vec<(usize, usize)> {
         let mut newest: BTreeMap<usize, usize> = BTreeMap::new();
         let mut steps = Vec::new();
         for version in self.versions() {
@@ -135,6 +137,7 @@ mod tests {
             base: 1,
             candidates: BTreeMap::from([(0, blocks(0, 0.01)), (3, blocks(1, 0.03))]),
             times: 1.0,
+            is_sound: true,
         }
     }
 

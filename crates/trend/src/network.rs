@@ -1,6 +1,6 @@
 //! Levels of versions relative to one of them, from all runs together, whatever the base of each was.
 
-use crate::hours::{Kind, Past, kind};
+use crate::hours::{APART_MS, Kind, Past, kind};
 use crate::{Assumed, Build, Estimate, Measured, Run, real};
 use deltabench_stats::between::Scatter;
 use deltabench_stats::student::t_quantile;
@@ -60,9 +60,7 @@ impl Network {
         anchor: usize,
         assumed: Assumed,
     ) -> Option<Self> {
-        let cells: Vec<&Measured> = { runs.iter() }
-            .flat_map(|run| run.cells.iter().filter(|cell| cell.series == series))
-            .collect();
+        let cells = apart(series, runs);
         let hours = Hours::learned(series, runs, builds, assumed);
         let mut stars = stars(&cells, builds, &hours);
         let connected = connected(&stars, anchor);
@@ -143,6 +141,22 @@ impl Network {
             .position(|known| *known == version)
             .map(Some)
     }
+}
+
+/// What runs found in a cell. Of runs of the same versions within minutes the first counts: they share its
+/// luck.
+fn apart(series: usize, runs: &[Run]) -> Vec<&Measured> {
+    let mut ended: BTreeMap<Vec<usize>, i64> = BTreeMap::new();
+    let mut cells = Vec::new();
+    for run in runs {
+        for cell in run.cells.iter().filter(|cell| cell.series == series) {
+            let last = ended.insert(cell.versions(), run.ended_ms);
+            if last.is_none_or(|last| run.began_ms - last >= APART_MS) {
+                cells.push(cell);
+            }
+        }
+    }
+    cells
 }
 
 /// What is known of hours for all runs of a cell: standard deviations by kind.

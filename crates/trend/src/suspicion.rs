@@ -9,6 +9,12 @@ const CONFIRMED: f64 = 0.025;
 /// What the first try may use of it; each later one uses this share of what is left.
 const FIRST: f64 = 0.8;
 
+/// Tries after which a suspicion that is still open no longer stands for others with a wider range.
+pub const TRIES: usize = 3;
+
+/// So long after it was raised it is tried: a week.
+pub const TRIED_FOR_MS: i64 = 7 * 24 * 3_600_000;
+
 /// Level of the intervals.
 const LEVEL: f64 = 0.95;
 
@@ -68,10 +74,18 @@ pub struct Suspicion {
     pub(crate) before: usize,
     pub found: Option<Found>,
     pub state: State,
+    /// What later runs than the confirming one say together, and how many there are: nothing chose them.
+    pub since: Option<(Estimate, usize)>,
+    /// The smallest change that matters, as the last run has it that took part.
+    pub delta: f64,
+    /// When the run that raised it ended, milliseconds since 1970.
+    pub(crate) raised_ms: i64,
     /// When the last run with a part in it ended, milliseconds since 1970.
     pub(crate) ended_ms: i64,
     /// The block values of the tries, with [`crate::Measured::times`].
     pub(crate) fresh: Vec<(Vec<f64>, f64)>,
+    /// The block values of runs after the confirming one.
+    pub(crate) later: Vec<Vec<f64>>,
 }
 
 impl Suspicion {
@@ -92,8 +106,29 @@ impl Suspicion {
         CONFIRMED * FIRST * left
     }
 
+    /// Whether its size matters: as far as tries tell, it is at least δ.
+    pub fn matters(&self) -> bool {
+        let size = self.found.map(|found| found.change.value.abs());
+        size.is_some_and(|size| size >= (1.0 + self.delta).ln())
+    }
+
+    /// Whether it stands for others with a wider range: it is confirmed, or may still be tried.
+    pub(crate) fn counts(&self, now_ms: i64) -> bool {
+        match self.state {
+            State::Suspected => self.tries.len() < TRIES && now_ms - self.raised_ms <= TRIED_FOR_MS,
+            State::Confirmed => true,
+            State::Refuted => false,
+        }
+    }
+
+    /// Takes what later runs than the confirming one say together.
+    pub(crate) fn go_on(&mut self, mean: &Between) {
+        self.since = Some((estimate(mean), self.later.len()));
+    }
+
     /// Takes what its tries now say together.
     pub(crate) fn judge(&mut self, mean: &Between, delta: f64) {
+        self.delta = delta;
         let interval = mean.interval(LEVEL, LEVEL);
         let times = self
             .fresh
@@ -108,11 +143,7 @@ impl Suspicion {
         };
         let limit = self.limit();
         self.found = Some(Found {
-            change: Estimate {
-                value: mean.estimate,
-                low: interval.low,
-                high: interval.high,
-            },
+            change: estimate(mean),
             p,
             limit,
         });
@@ -129,5 +160,14 @@ impl Suspicion {
         } else {
             State::Suspected
         };
+    }
+}
+
+fn estimate(mean: &Between) -> Estimate {
+    let interval = mean.interval(LEVEL, LEVEL);
+    Estimate {
+        value: mean.estimate,
+        low: interval.low,
+        high: interval.high,
     }
 }

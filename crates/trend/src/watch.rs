@@ -1,16 +1,13 @@
 //! Runs one after another: what each makes suspect, and what it confirms.
 
 use crate::hours::{APART_MS, Learned, Past, kind};
-use crate::suspicion::{By, State, Suspicion};
+use crate::suspicion::{By, State, Suspicion, TRIED_FOR_MS};
 use crate::{Assumed, Build, Measured, Run, drift};
 use deltabench_stats::between::Between;
 use deltabench_stats::multiplicity::benjamini_hochberg;
 
 /// Share of false ones among the steps that a run makes suspect, on average.
 const FALSE_SUSPICIONS: f64 = 0.2;
-
-/// Tries after which a suspicion that is still open no longer stands for others with a wider range.
-pub const TRIES: usize = 3;
 
 /// The runs of a host so far, for one metric.
 #[derive(Debug)]
@@ -30,6 +27,7 @@ struct Step {
     to: usize,
     mean: Between,
     p: f64,
+    delta: f64,
 }
 
 impl Watch {
@@ -58,37 +56,48 @@ impl Watch {
             let mut chosen = suspicions.iter().filter(|one| one.raised == run);
             chosen.any(|one| (one.series, one.from, one.to) == (series, from, to))
         });
-        for cell in &run.cells {
+        let sound = || run.cells.iter().filter(|cell| cell.is_sound);
+        for cell in sound() {
             self.tries(cell, run, &learned);
         }
         self.steps(run, &learned);
-        for cell in &run.cells {
+        for cell in sound() {
             self.levels(cell, run, &learned);
         }
         self.runs += 1;
     }
 
-    /// What this run says of earlier suspicions.
+    /// What this run says of earlier suspicions, and of confirmed changes since.
     fn tries(&mut self, cell: &Measured, run: &Run, learned: &Learned) {
-        let is_open = |one: &&mut Suspicion| {
-            one.state == State::Suspected
+        let is_met = |one: &&mut Suspicion| {
+            one.state != State::Refuted
                 && one.series == cell.series
                 && run.began_ms - one.ended_ms >= APART_MS
         };
-        for one in self.suspicions.iter_mut().filter(is_open) {
+        for one in self.suspicions.iter_mut().filter(is_met) {
             let Some(blocks) = cell.contrast(one.from, one.to).filter(|all| all.len() > 1) else {
                 continue;
             };
+            let kind = kind(&self.builds, one.from, one.to);
+            let mean = |runs: &[&[f64]]| {
+                let known = learned.of(cell.series, kind, runs, self.assumed);
+                known.and_then(|known| known.scatter.mean_over(runs).ok())
+            };
+            one.ended_ms = run.ended_ms;
+            if one.state == State::Confirmed {
+                one.later.push(blocks);
+                let later: Vec<&[f64]> = one.later.iter().map(Vec::as_slice).collect();
+                if let Some(mean) = mean(&later) {
+                    one.go_on(&mean);
+                }
+                continue;
+            }
             one.fresh.push((blocks, cell.times));
             let fresh: Vec<&[f64]> = { one.fresh.iter() }
                 .map(|(blocks, _)| blocks.as_slice())
                 .collect();
-            let kind = kind(&self.builds, one.from, one.to);
-            let known = learned.of(cell.series, kind, &fresh, self.assumed);
-            let mean = known.and_then(|known| known.scatter.mean_over(&fresh).ok());
-            if let Some(mean) = mean {
+            if let Some(mean) = mean(&fresh) {
                 one.tries.push(self.runs);
-                one.ended_ms = run.ended_ms;
                 one.judge(&mean, cell.delta);
             }
         }
@@ -97,7 +106,7 @@ impl Watch {
     /// Steps inside this run that are beyond chance, over all of its cells.
     fn steps(&mut self, run: &Run, learned: &Learned) {
         let mut steps = Vec::new();
-        for cell in &run.cells {
+        for cell in run.cells.iter().filter(|cell| cell.is_sound) {
             for (from, to) in cell.steps(&self.builds) {
                 let Some(blocks) = cell.contrast(from, to) else {
                     continue;
@@ -111,6 +120,7 @@ impl Watch {
                     to,
                     p: mean.p_scaled(cell.times),
                     mean,
+                    delta: cell.delta,
                 }));
             }
         }
@@ -118,68 +128,71 @@ impl Watch {
         for (step, p) in steps.into_iter().zip(benjamini_hochberg(&p)) {
             if p <= FALSE_SUSPICIONS {
                 let falls = step.mean.estimate < 0.0;
-                let range = (step.from, step.to);
-                self.raise(step.series, range, step.to, falls, By::Step, run);
+                let raised = Raised {
+                    series: step.series,
+                    range: (step.from, step.to),
+                    earliest: step.to,
+                    falls,
+                    by: By::Step,
+                    delta: step.delta,
+                };
+                self.raise(raised, run);
             }
         }
     }
 
     /// What the levels of all runs with this one's base say.
     fn levels(&mut self, cell: &Measured, run: &Run, learned: &Learned) {
-        let known = self.points.add(cell, &self.builds, learned, self.assumed);
-        for (line, newest) in known {
-            let since = self.since(cell.series, line);
-            if let Some(shift) = self.points.shift(cell.series, cell.base, (line, since)) {
-                let range = (shift.from, newest);
-                self.raise(
-                    cell.series,
-                    range,
-                    shift.earliest,
-                    shift.falls,
-                    By::Level,
-                    run,
-                );
+        let known = (self.points).add(cell, run, &self.builds, learned, self.assumed);
+        for (build, newest) in known {
+            let since = self.since(cell.series, build);
+            if let Some(shift) = self.points.shift(cell.series, cell.base, build, since) {
+                let raised = Raised {
+                    series: cell.series,
+                    range: (shift.from, newest),
+                    earliest: shift.earliest,
+                    falls: shift.falls,
+                    by: By::Level,
+                    delta: cell.delta,
+                };
+                self.raise(raised, run);
             }
         }
     }
 
-    /// The first version of a line after its last confirmed change.
-    fn since(&self, series: usize, line: usize) -> usize {
+    /// The first version of a line and branch after its last confirmed change.
+    fn since(&self, series: usize, of: Build) -> usize {
         let confirmed = self.suspicions.iter().filter(|one| {
             one.series == series
                 && one.state == State::Confirmed
-                && self
-                    .builds
-                    .get(one.to)
-                    .is_some_and(|build| build.line == line)
+                && self.builds.get(one.to).is_some_and(|build| *build == of)
         });
         confirmed.map(|one| one.to).max().unwrap_or(0)
     }
 
-    /// Adds a suspicion, unless one like it is open or confirmed inside of its range.
-    fn raise(
-        &mut self,
-        series: usize,
-        (from, to): (usize, usize),
-        earliest: usize,
-        falls: bool,
-        by: By,
-        run: &Run,
-    ) {
-        let counts = |one: &&Suspicion| match one.state {
-            State::Suspected => one.tries.len() < TRIES,
-            State::Confirmed => true,
-            State::Refuted => false,
-        };
-        let mut counting = self.suspicions.iter().filter(counts);
-        let known = counting.any(|one| one.is_inside(series, from, to, falls));
-        if known || from == to {
+    /// Adds a suspicion, unless one like it is confirmed, or may still be tried, inside of its range.
+    fn raise(&mut self, raised: Raised, run: &Run) {
+        let Raised {
+            series,
+            range: (from, to),
+            earliest,
+            falls,
+            by,
+            delta,
+        } = raised;
+        let all = || self.suspicions.iter();
+        let is_known = all()
+            .filter(|one| one.counts(run.ended_ms))
+            .any(|one| one.is_inside(series, from, to, falls));
+        let open = || all().filter(|one| one.state != State::Confirmed);
+        let overlapping = || open().filter(|one| one.overlaps(series, from, to, falls));
+        // Levels say the same every night: what was tried in vain rests for a week.
+        let rests =
+            by == By::Level && overlapping().any(|one| run.ended_ms - one.ended_ms <= TRIED_FOR_MS);
+        if is_known || rests || from >= earliest || earliest > to {
             return;
         }
-        let tried = self
-            .suspicions
-            .iter()
-            .filter(|one| one.state == State::Refuted && one.overlaps(series, from, to, falls));
+        let before = overlapping().map(|one| one.tries.len()).sum();
         self.suspicions.push(Suspicion {
             series,
             from,
@@ -188,12 +201,26 @@ impl Watch {
             by,
             earliest,
             raised: self.runs,
-            before: tried.map(|one| one.tries.len()).sum(),
+            before,
             tries: Vec::new(),
             found: None,
+            since: None,
+            delta,
             state: State::Suspected,
+            raised_ms: run.ended_ms,
             ended_ms: run.ended_ms,
             fresh: Vec::new(),
+            later: Vec::new(),
         });
     }
+}
+
+/// What a run makes suspect.
+struct Raised {
+    series: usize,
+    range: (usize, usize),
+    earliest: usize,
+    falls: bool,
+    by: By,
+    delta: f64,
 }

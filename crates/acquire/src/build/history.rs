@@ -3,6 +3,7 @@
 use super::git::Repository;
 use super::probe::Toolbox;
 use deltabench_model::problem::Problem;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// A commit of a history.
@@ -99,17 +100,13 @@ pub fn history(
 pub fn commits_in_order(directory: &Path, ids: &[&str]) -> Result<Vec<String>, Problem> {
     let git = Toolbox::here().find("git").ok_or_else(no_git)?;
     let repository = Repository::open(&git, directory)?;
-    let mut known: Vec<&str> = ids.to_vec();
-    known.retain(|id| repository.commit(id).is_ok());
-    if known.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut arguments = vec!["rev-list", "--topo-order", "--reverse"];
-    arguments.extend(&known);
+    let mut arguments = vec!["rev-list", "--topo-order", "--reverse", "--ignore-missing"];
+    arguments.extend(ids);
     let said = repository.ask(&arguments).map_err(|error| {
         Problem::new(format!("no history in {}", directory.display())).detail(error)
     })?;
-    let ours = said.lines().filter(|line| known.contains(line));
+    let asked: HashSet<&str> = ids.iter().copied().collect();
+    let ours = said.lines().filter(|line| asked.contains(line));
     Ok(ours.map(str::to_owned).collect())
 }
 

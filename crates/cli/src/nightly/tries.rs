@@ -1,12 +1,9 @@
 //! What a night tries again.
 
-use crate::trend::places::target;
+use crate::trend::{places::target, workload};
 use deltabench_lab::HostTrend;
-use deltabench_trend::{State, TRIES};
+use deltabench_trend::{State, TRIED_FOR_MS, TRIES};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Suspicions are tried for so long after they were raised: a week.
-const FRESH_MS: i64 = 7 * 24 * 3_600_000;
 
 /// Two versions, by how they can be asked for, and what to measure on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,11 +14,12 @@ pub struct Try {
     pub workloads: BTreeSet<String>,
 }
 
-/// What is suspected, was raised within a week and can be tried further, over all metrics; the pair that was
-/// raised last comes first.
-pub fn tries(hosts: &[&HostTrend], now_ms: i64) -> Vec<Try> {
+/// What is suspected of the cells that nights of this base measure, was raised within a week and can be tried
+/// further, over all metrics; what was raised first comes first.
+pub fn tries(hosts: &[HostTrend], base: &str, now_ms: i64) -> Vec<Try> {
     let mut pairs: BTreeMap<(String, String), (i64, BTreeSet<String>)> = BTreeMap::new();
     for host in hosts {
+        let own = host.series_beside(base);
         for one in host.changes.iter().map(|change| &change.suspicion) {
             let raised = host.runs.get(one.raised).map_or(0, |run| run.began_unix_ms);
             let is_open = one.state == State::Suspected && one.tries.len() < TRIES;
@@ -29,21 +27,19 @@ pub fn tries(hosts: &[&HostTrend], now_ms: i64) -> Vec<Try> {
             let (Some((from, to)), Some(cell)) = (ends, host.cells.get(one.series)) else {
                 continue;
             };
-            if !is_open || now_ms - raised > FRESH_MS {
+            let pair = (target(&from.installation), target(&to.installation));
+            let can_be_asked = from.is_plain && to.is_plain && pair.0 != pair.1;
+            let is_fresh = now_ms - raised <= TRIED_FOR_MS;
+            if !(is_open && is_fresh && can_be_asked && own.contains(&one.series)) {
                 continue;
             }
-            let pair = (target(&from.installation), target(&to.installation));
-            let (newest, workloads) = pairs.entry(pair).or_default();
-            *newest = raised.max(*newest);
-            let name = cell
-                .name
-                .split_once('@')
-                .map_or(cell.name.as_str(), |(name, _)| name);
-            workloads.insert(name.to_owned());
+            let (first, workloads) = pairs.entry(pair).or_insert((raised, BTreeSet::new()));
+            *first = raised.min(*first);
+            workloads.insert(workload(&cell.name).to_owned());
         }
     }
     let mut all: Vec<_> = pairs.into_iter().collect();
-    all.sort_by_key(|(_, (raised, _))| std::cmp::Reverse(*raised));
+    all.sort_by_key(|(_, (raised, _))| *raised);
     let one = |((from, to), (_, workloads))| Try {
         from,
         to,

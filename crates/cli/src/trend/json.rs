@@ -1,7 +1,6 @@
 //! Trends and changes as JSON.
 
 use super::{newest, shown::ratio};
-use deltabench_compare::comparison::Metric;
 use deltabench_lab::{Change, HostTrend};
 use deltabench_model::json::known;
 use deltabench_store::Triage;
@@ -19,13 +18,7 @@ pub fn file(format: &str, hosts: Vec<Value>) -> Value {
 }
 
 /// Levels and changes of some cells of a host.
-pub fn trend(
-    host: &HostTrend,
-    cells: &[usize],
-    anchor: Option<usize>,
-    metric: Metric,
-    said: &[Triage],
-) -> Value {
+pub fn trend(host: &HostTrend, cells: &[usize], anchor: Option<usize>, said: &[Triage]) -> Value {
     let cell = |at: &usize| {
         let cell = host.cells.get(*at)?;
         let anchor = anchor.or_else(|| host.usual_base(*at))?;
@@ -56,7 +49,7 @@ pub fn trend(
             "changes": own.map(|one| change(host, one, said)).collect::<Value>(),
         })))
     };
-    let mut value = of_host(host, metric);
+    let mut value = of_host(host);
     if let Some(fields) = value.as_object_mut() {
         fields.insert("cells".to_owned(), cells.iter().filter_map(cell).collect());
     }
@@ -64,8 +57,8 @@ pub fn trend(
 }
 
 /// Changes of a host.
-pub fn changes(host: &HostTrend, changes: &[&Change], metric: Metric, said: &[Triage]) -> Value {
-    let mut value = of_host(host, metric);
+pub fn changes(host: &HostTrend, changes: &[&Change], said: &[Triage]) -> Value {
+    let mut value = of_host(host);
     if let Some(fields) = value.as_object_mut() {
         let all = changes.iter().map(|one| change(host, one, said));
         fields.insert("changes".to_owned(), all.collect());
@@ -73,7 +66,7 @@ pub fn changes(host: &HostTrend, changes: &[&Change], metric: Metric, said: &[Tr
     value
 }
 
-fn of_host(host: &HostTrend, metric: Metric) -> Value {
+fn of_host(host: &HostTrend) -> Value {
     let version = |(number, version): (usize, &deltabench_lab::Version)| {
         json!({
             "version": number,
@@ -85,7 +78,7 @@ fn of_host(host: &HostTrend, metric: Metric) -> Value {
     };
     json!({
         "host": host.machine,
-        "metric": metric.key(),
+        "metric": host.metric.key(),
         "runs": host.runs.iter().map(|run| &run.name).collect::<Vec<_>>(),
         "versions": host.versions.iter().enumerate().map(version).collect::<Value>(),
         "order_unknown": host.unplaced,
@@ -117,6 +110,8 @@ fn change(host: &HostTrend, change: &Change, said: &[Triage]) -> Value {
         "raised": run(one.raised),
         "tries": one.tries.iter().map(|at| run(*at)).collect::<Vec<_>>(),
         "relative": one.found.as_ref().map(|found| interval(&found.change)),
+        "since": one.since.map(|(change, runs)| json!({"relative": interval(&change), "runs": runs})),
+        "delta": one.delta,
         "p": one.found.map(|found| found.p),
         "p_limit": one.found.map(|found| found.limit),
         "triage": said,

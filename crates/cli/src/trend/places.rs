@@ -2,23 +2,18 @@
 
 use deltabench_acquire::commits_in_order;
 use deltabench_model::installation::Installation;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The names of the builds' commits in the order of their history, clone by clone. Those of a clone that is
-/// not there any more are left out.
+/// The names of the builds' commits in the order of their history, by the clone that has most of them. Those
+/// that it does not have are left out: two clones do not say which commit comes first.
 pub fn commits(builds: &[&Installation]) -> Vec<String> {
-    let mut clones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for build in builds {
-        let source = build.recipe.as_ref().map(|recipe| recipe.source.as_str());
-        if let Some((clone, source)) = clone(build).zip(source) {
-            clones.entry(clone).or_default().push(source);
-        }
-    }
-    let known = clones.into_iter();
-    known
-        .flat_map(|(clone, ids)| commits_in_order(Path::new(clone), &ids).unwrap_or_default())
-        .collect()
+    let recipes = builds.iter().filter_map(|build| build.recipe.as_ref());
+    let ids: Vec<&str> = recipes.map(|recipe| recipe.source.as_str()).collect();
+    let clones: BTreeSet<&str> = builds.iter().filter_map(|build| clone(build)).collect();
+    let order = |clone: &str| commits_in_order(Path::new(clone), &ids).unwrap_or_default();
+    let all = clones.into_iter().map(order);
+    all.max_by_key(Vec::len).unwrap_or_default()
 }
 
 /// The clone that a build was made from: `/src/pg` of `git:/src/pg@master+o2`.

@@ -19,7 +19,7 @@ pub fn nothing() -> Vec<String> {
 }
 
 /// The head of a host: what it is, and what its runs cover.
-pub fn host(host: &HostTrend, metric: Metric) -> Vec<String> {
+pub fn host(host: &HostTrend) -> Vec<String> {
     let name: String = host.machine.chars().take(12).collect();
     let class = [
         host.class.cpu_model.clone(),
@@ -35,7 +35,7 @@ pub fn host(host: &HostTrend, metric: Metric) -> Vec<String> {
     let text = format!(
         "host {name} ({}): {}, {} with {}, {} to {}",
         class.join(", "),
-        metric_word(metric),
+        metric_word(host.metric),
         words::plural(count(host.runs.len()), "run"),
         words::plural(count(host.versions.len()), "version"),
         words::date(first),
@@ -44,8 +44,8 @@ pub fn host(host: &HostTrend, metric: Metric) -> Vec<String> {
     let mut lines = paragraph("", &text, wide());
     if !host.unplaced.is_empty() {
         let text = format!(
-            "the order of these commits is not known, because their clone is not there: {}. Theirs is the \
-             order in which they were measured, so steps between them may mean nothing",
+            "the place of these commits in their history is not known, because their clone is not there: \
+             {}. They have levels, and no steps",
             host.unplaced.join(", ")
         );
         lines.extend(paragraph("note: ", &text, wide()));
@@ -113,13 +113,7 @@ fn levels(host: &HostTrend, network: &Network, anchor: usize) -> Vec<(usize, Est
 }
 
 /// A cell: its versions with their levels, and its changes.
-pub fn cell(
-    host: &HostTrend,
-    at: usize,
-    anchor: Option<usize>,
-    metric: Metric,
-    said: &[Triage],
-) -> Vec<String> {
+pub fn cell(host: &HostTrend, at: usize, anchor: Option<usize>, said: &[Triage]) -> Vec<String> {
     let Some(cell) = host.cells.get(at) else {
         return Vec::new();
     };
@@ -177,7 +171,7 @@ pub fn cell(
     if !own.is_empty() {
         lines.push(String::new());
     }
-    lines.extend(changes(host, &own, metric, said));
+    lines.extend(changes(host, &own, said));
     lines
 }
 
@@ -194,12 +188,7 @@ fn meaning(network: &Network) -> String {
 }
 
 /// The changes of some cells.
-pub fn changes(
-    host: &HostTrend,
-    changes: &[&Change],
-    metric: Metric,
-    said: &[Triage],
-) -> Vec<String> {
+pub fn changes(host: &HostTrend, changes: &[&Change], said: &[Triage]) -> Vec<String> {
     if changes.is_empty() {
         return vec![
             "no change is suspected or confirmed".to_owned(),
@@ -214,7 +203,7 @@ pub fn changes(
         for one in own {
             lines.extend(paragraph(
                 &format!("{}  ", one.id),
-                &sentence(host, one, metric),
+                &sentence(host, one),
                 wide(),
             ));
             let more = [beside(host, one), said_words(one, said)];
@@ -227,8 +216,13 @@ pub fn changes(
     lines
 }
 
+/// Whether it is for the worse.
+pub fn is_worse(host: &HostTrend, change: &Change) -> bool {
+    change.suspicion.falls == (host.metric.better() == Better::Higher)
+}
+
 /// `confirmed regression in scan@1, postgres:17.5 to postgres:17.6: -2.3 % [-3.1, -1.5] …`
-fn sentence(host: &HostTrend, change: &Change, metric: Metric) -> String {
+fn sentence(host: &HostTrend, change: &Change) -> String {
     let one = &change.suspicion;
     let cell = host
         .cells
@@ -239,8 +233,7 @@ fn sentence(host: &HostTrend, change: &Change, metric: Metric) -> String {
             .get(at)
             .map_or("", |known| known.name.as_str())
     };
-    let is_worse = one.falls == (metric.better() == Better::Higher);
-    let what = match (is_worse, metric) {
+    let what = match (is_worse(host, change), host.metric) {
         (true, Metric::Throughput) => "slower",
         (false, Metric::Throughput) => "faster",
         (true, _) => "more CPU",
@@ -259,12 +252,21 @@ fn sentence(host: &HostTrend, change: &Change, metric: Metric) -> String {
     let tries = words::plural(count(one.tries.len()), "later run");
     match &one.found {
         None => format!("{between}; no later run has both versions yet"),
-        Some(found) => format!(
-            "{between}: {} in {tries} (p = {}, at most {} here)",
-            self::change(&found.change),
-            words::p_value(found.p),
-            words::p_value(found.limit)
-        ),
+        Some(found) => {
+            let small = match one.state == State::Confirmed && !one.matters() {
+                true => format!(
+                    "; less than δ = {}: the place of code in memory may do as much",
+                    words::share(one.delta)
+                ),
+                false => String::new(),
+            };
+            format!(
+                "{between}: {} in {tries} ({}, at most {} here){small}",
+                self::change(&found.change),
+                deltabench_compare::words::p(found.p),
+                words::p_value(found.limit)
+            )
+        }
     }
 }
 
@@ -279,6 +281,15 @@ fn beside(host: &HostTrend, change: &Change) -> Option<String> {
     let tries: Vec<&str> = one.tries.iter().map(|at| run(*at)).collect();
     if !tries.is_empty() {
         text.push_str(&format!(", tried by {}", tries.join(", ")));
+    }
+    if let Some((change, runs)) = &one.since {
+        let runs = words::plural(count(*runs), "run");
+        text.push_str(&format!("; since then {} in {runs}", self::change(change)));
+    }
+    if one.by == By::Level
+        && let Some(first) = host.versions.get(one.earliest)
+    {
+        text.push_str(&format!("; {} is the first that may differ", first.name));
     }
     if host.holds_another(change) {
         text.push_str("; another confirmed change lies inside of this range");

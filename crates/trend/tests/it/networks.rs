@@ -32,6 +32,7 @@ fn run(at: usize, base: usize, means: &[(usize, f64)], spread: f64) -> Run {
             base,
             candidates: candidates.collect(),
             times: 1.0,
+            is_sound: true,
         }],
     }
 }

@@ -15,7 +15,7 @@ struct Truth {
     /// Standard deviation between hours, of the anchor to a version and of a version to the one before.
     far: f64,
     near: f64,
-    /// Share of nights that are off by a sd of 2.5 % for one cell.
+    /// Share of servers in a run and cell that are off by a sd of 2.5 %.
     bad: f64,
     /// By version: the level of the first cell. The others stay.
     level: fn(usize) -> f64,
@@ -37,11 +37,6 @@ fn measure(
     let began_ms = i64::try_from(at).unwrap() * HOUR_MS;
     let cell = |series: usize, rng: &mut Xoshiro256PlusPlus| {
         let common = (truth.far.powi(2) - truth.near.powi(2) / 2.0).sqrt() * normal(rng);
-        let odd = if rng.random::<f64>() < truth.bad {
-            0.025 * normal(rng)
-        } else {
-            0.0
-        };
         // Errors of a run around 0.3 %, whatever its number of blocks.
         let error = 0.003 * (0.5 * normal(rng)).exp() * f64::from(blocks).sqrt();
         let base: Vec<f64> = (0..blocks)
@@ -49,6 +44,12 @@ fn measure(
             .collect();
         let server = |version: &usize, rng: &mut Xoshiro256PlusPlus| {
             let own = truth.near / 2f64.sqrt() * normal(rng);
+            // Off on one server alone, so that steps and tries have it, too.
+            let odd = if rng.random::<f64>() < truth.bad {
+                0.025 * normal(rng)
+            } else {
+                0.0
+            };
             let level = if series == 0 {
                 (truth.level)(*version)
             } else {
@@ -73,6 +74,7 @@ fn measure(
                 .map(|version| server(version, rng))
                 .collect(),
             times: 1.0,
+            is_sound: true,
         }
     };
     let mut own = Xoshiro256PlusPlus::seed_from_u64(rng.random());
@@ -185,8 +187,14 @@ fn nights_without_a_change_confirm_none() {
         println!(
             "{name}: {found} of {series} series with a confirmed change, {suspected} suspected"
         );
-        // 2 % of them, with what chance adds to 48 series.
-        assert!(10 * found <= series, "{name}: {found} of {series}");
+        // Hours that scatter as they are known to: 2.5 % of suspicions at most. Tries that are themselves off
+        // in 10 % of cases, unseen: nothing can hold that. 3 and 2 sd of chance are allowed.
+        let least = if truth.bad > 0.0 { 10 } else { 8 };
+        assert!(least * found <= suspected, "{name}: {found} of {suspected}");
+        assert!(
+            7 * found <= series || truth.bad > 0.0,
+            "{name}: {found} of {series}"
+        );
         assert!(suspected > 0, "nothing was tried");
     }
 }

@@ -25,6 +25,7 @@ fn run(minute: i64, percents: &[(usize, f64)]) -> Run {
                 .map(|(at, percent)| (*at, blocks(percent - percents[0].1)))
                 .collect(),
             times: 1.0,
+            is_sound: true,
         }],
     }
 }
