@@ -40,6 +40,7 @@ mod loads;
 pub mod looks;
 mod multiple;
 mod noise;
+pub mod odd_host;
 mod pace;
 mod pairing;
 mod pairs;

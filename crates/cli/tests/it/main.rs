@@ -15,6 +15,7 @@ mod crosscheck;
 mod experiment_benchmarks;
 mod experiments;
 mod fleet;
+mod fleet_slurm;
 mod insert;
 mod lab;
 mod labs;
