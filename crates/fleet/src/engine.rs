@@ -86,7 +86,8 @@ pub trait Engine {
     /// Hands in an array; returns the engine's name of it.
     fn submit(&self, submission: &Submission) -> Result<String, Problem>;
 
-    /// The job of this name, if one was handed in: whoever did it may have been killed before it could say so.
+    /// The job of this name, if one was handed in: the command that did it may have been killed before it
+    /// could say so.
     fn find(&self, name: &str) -> Result<Option<String>, Problem>;
 
     /// How long after a submitter was killed its job may still appear.
@@ -121,8 +122,8 @@ pub trait Engine {
         Ok(())
     }
 
-    /// Puts an element back into the queue that runs where it must not, for another host than these. Said from
-    /// the element itself. Whether this engine has other hosts.
+    /// Puts an element that runs where it must not back into the queue, for another host than these. The
+    /// element itself asks. Whether this engine has other hosts.
     fn elsewhere(&self, _job: &str, _element: u32, _nodes: &[String]) -> Result<bool, Problem> {
         Ok(false)
     }

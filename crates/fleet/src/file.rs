@@ -166,7 +166,8 @@ mod tests {
         let text = format!(
             "{SMALL}local = \"/l\"\ncheck = false\n[slurm]\npartition = \"bench\"\n\
              constraint = \"epyc&nvme\"\n\
-             extra = [\"--account=perf\"]\n[lanes]\nby = \"part\"\non_loss = \"restart\"\nhosts = 4\nmargin = 3\nwait_minutes = 0"
+             extra = [\"--account=perf\"]\n[lanes]\nby = \"part\"\non_loss = \"restart\"\n\
+             hosts = 4\nmargin = 3\nwait_minutes = 0"
         );
         let file = FleetFile::read("f", &text).unwrap();
         assert_eq!(file.slurm.constraint.as_deref(), Some("epyc&nvme"));

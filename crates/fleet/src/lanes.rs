@@ -104,7 +104,7 @@ impl Lanes {
             return Err(
                 Problem::new(format!("lanes of format {} {}", head.format, head.version))
                     .detail("all hosts of an execution use the deltabench that it was started with")
-                    .hint("go on with that one: it is in the directory `bin` beside the spools"),
+                    .hint("use that one: it is in `bin` of the shared directory"),
             );
         }
         serde_json::from_slice(text).map_err(none)

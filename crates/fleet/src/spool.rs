@@ -301,7 +301,7 @@ impl Spool {
         last > attempt.number
     }
 
-    /// Whether a unit is to be left alone: it failed, and would fail again; or several hosts were unfit for it.
+    /// Whether a unit is to be left alone: it failed, and would fail again; or several hosts were unfit.
     pub fn has_failed(&self, unit: u32) -> bool {
         let attempts = self.attempts(unit);
         let ends: Vec<EndWord> = { attempts.iter() }
@@ -348,8 +348,8 @@ impl Spool {
         self.attempts(unit).iter().any(Attempt::is_complete)
     }
 
-    /// Whether a unit needs no more measuring on a host: one whose lane has to be of one host counts only there,
-    /// until another host has all of the lane.
+    /// Whether a unit needs no more measuring on a host. If its lane has to be of one host it counts only
+    /// there, until another host has all of the lane.
     pub fn is_done(&self, unit: u32, lane: &Lane, host_uid: &str) -> bool {
         match lane.one_host {
             false => self.is_sealed(unit),

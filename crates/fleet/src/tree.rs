@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// The bits of a mode that travel.
 const MODE: u32 = 0o777;
 
-/// SHA-256 over a tree, lower-case hex: relative paths in order, each with its kind, its mode, and its content
-/// or where it leads to. Times and owners are not in it.
+/// SHA-256 over a tree, lower-case hex: relative paths in order, each with its kind, its mode, and its
+/// content or where it leads to. Times and owners are not in it.
 ///
 /// Errors: a file that cannot be read; one that is no file, directory or link.
 pub(crate) fn hash(tree: &Path) -> Result<String, Problem> {

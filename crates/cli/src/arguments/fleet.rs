@@ -29,7 +29,7 @@ pub enum FleetCommand {
     Cancel(NamedExecution),
     /// Print the output of the lane of a unit, or of all lanes
     Logs(NamedUnit),
-    /// Ask each host of a fleet file whether it can measure: doctor's checks, its lock, its clock, what is shipped
+    /// Ask each host whether it can measure: doctor's checks, its lock, its clock, what is shipped
     Check(Check),
     /// List the hosts of a fleet file
     Hosts(OnFleet),

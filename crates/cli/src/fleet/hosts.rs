@@ -45,7 +45,7 @@ pub fn drain(arguments: &Drain) -> Result<u8, Failure> {
     let Some(reason) = &arguments.reason else {
         return Err(Failure::Refused(
             Problem::new(format!("why is {} to be avoided?", arguments.host))
-                .hint("name the reason after the host: it is shown to whoever looks after it"),
+                .hint("name the reason after the host: people who look after it see it"),
         ));
     };
     check_known(&file, &arguments.host)?;

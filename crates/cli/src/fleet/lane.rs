@@ -86,8 +86,8 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
     }
 }
 
-/// Ends a lane on a host that is unfit: where the engine has others it goes there. It also keeps the lanes away
-/// that wait, because a host that ends its lanes at once would draw all of them.
+/// Ends a lane on a host that is unfit: where the engine has others it goes there. It also keeps the lanes
+/// away that wait, because a host that ends its lanes at once would draw all of them.
 fn leave(spool: &Spool, file: &FleetFile, host: &HostName) -> Result<u8, Failure> {
     let number = |name: &str| std::env::var(name).ok();
     let own = number("SLURM_ARRAY_JOB_ID").zip(number("SLURM_ARRAY_TASK_ID"));

@@ -62,8 +62,8 @@ impl<'a> Submitter<'a> {
         }
     }
 
-    /// Takes the right to hand lanes in, until the submitter is gone or [`Submitter::done`]; waits for whoever
-    /// has it.
+    /// Takes the right to hand lanes in, until the submitter is gone or [`Submitter::done`]; waits while
+    /// another command has it.
     ///
     /// Errors: a spool that cannot be written.
     pub fn begin(&self) -> Result<(), Failure> {
@@ -104,8 +104,8 @@ impl<'a> Submitter<'a> {
         Ok(())
     }
 
-    /// Hands in the job that gathers after the last lanes, unless it is there: whoever handed these in may have
-    /// been killed before.
+    /// Hands in the job that gathers after the last lanes, unless it is there: the command that handed these
+    /// in may have been killed before.
     ///
     /// Errors: those of the engine.
     pub fn gather_after(&self) -> Result<(), Failure> {
@@ -124,8 +124,8 @@ impl<'a> Submitter<'a> {
         Ok(())
     }
 
-    /// Says what is to be handed in, hands it in, and says how the engine calls it. One that is killed between
-    /// leaves a job without a name of the engine, which [`Submitter::jobs`] finds.
+    /// Says what is to be handed in, hands it in, and says how the engine calls it. A command that is killed
+    /// between leaves a job without a name of the engine, which [`Submitter::jobs`] finds.
     fn hand_in(&self, what: &str, mut submission: Submission) -> Result<(), Failure> {
         let intended = self.spool.intend(what, &submission.elements, now().1);
         let mut job = intended.map_err(Failure::Failed)?;

@@ -592,7 +592,7 @@ fn a_lane_that_has_to_be_of_one_host_is_measured_again_elsewhere() {
     assert!(first.experiment.is_none());
 }
 
-/// As a command leaves it that is killed when the engine has its jobs and it has not written how they are called.
+/// As a command leaves it that is killed when the engine has its jobs and the answers are not written.
 fn forget_answers(fleet: &Fleet) {
     for entry in fs::read_dir(fleet.spool().join("jobs")).unwrap().flatten() {
         let mut job = json(&entry.path()).unwrap();

@@ -1,4 +1,4 @@
-//! `deltabench fleet` on a real cluster of Slurm: three nodes on this machine, units that stand for measurements.
+//! `deltabench fleet` on a real cluster of Slurm: three nodes on this machine.
 
 #[path = "../../../fleet/tests/it/slurm/cluster.rs"]
 #[allow(dead_code)]

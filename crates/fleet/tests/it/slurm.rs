@@ -329,7 +329,8 @@ fn a_drained_node_gets_nothing(cluster: &Cluster, engine: &Slurm) {
     );
     assert!(!directory.join("dlb-test-2.sh").exists());
     engine.undrain("n1").unwrap();
-    assert_eq!(engine.nodes().unwrap()[0].state, "idle");
+    // With a star until Slurm hears of it again.
+    assert!(engine.nodes().unwrap()[0].state.starts_with("idle"));
     // It was not drained, so there is nothing to undo.
     engine.undrain("n1").unwrap();
 }
