@@ -112,8 +112,8 @@ pub trait Engine {
         )
     }
 
-    /// Takes jobs to this host again. Only a host that was drained is changed.
-    fn undrain(&self, _node: &str) -> Result<(), Problem> {
+    /// Takes jobs to this host again, if it was drained with this reason: what others drained stays so.
+    fn undrain(&self, _node: &str, _reason: &str) -> Result<(), Problem> {
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 //!                    handing.lock           who hands lanes in has it locked
 //!                    cancelled              no attempt is begun or gone on with any more
 //!                    avoid/UID.json         a host that was found unfit
+//!                    admitted/UID.json      a host on which a server was as fast as itself
 //!                    unit-007/attempt-1/    made by the host that takes the unit; a later attempt ends it
 //!                        owner.json  beat.json  end.json  sealed-SHA256.sqlite.gz  gathered-SHA256
 //!                        damaged-…          a sealed file that is not what its name says
@@ -304,13 +305,12 @@ impl Spool {
     /// Whether a unit is to be left alone: it failed, and would fail again; or several hosts were unfit.
     pub fn has_failed(&self, unit: u32) -> bool {
         let attempts = self.attempts(unit);
-        let ends: Vec<EndWord> = { attempts.iter() }
-            .filter_map(|attempt| attempt.end().map(|end| end.word))
-            .collect();
-        let is_unfit = |word: &&EndWord| **word == EndWord::Unfit;
-        let is_over = match ends.last() {
+        let word = |attempt: &Attempt| attempt.end().map(|end| end.word);
+        let is_unfit = |attempt: &&Attempt| word(attempt) == Some(EndWord::Unfit);
+        // One that has not ended, or was killed, says nothing.
+        let is_over = match attempts.last().and_then(word) {
             Some(EndWord::Failed) => true,
-            Some(EndWord::Unfit) => ends.iter().filter(is_unfit).count() > ELSEWHERE,
+            Some(EndWord::Unfit) => attempts.iter().filter(is_unfit).count() > ELSEWHERE,
             _ => false,
         };
         is_over && !self.again(unit).exists()
@@ -463,6 +463,24 @@ impl Spool {
     pub fn avoid(&self, avoided: &Avoided) -> Result<(), Problem> {
         make(&self.root.join("avoid"))?;
         write_json(&self.avoid_file(&avoided.host), avoided)
+    }
+
+    /// Says that a host can tell equal things, and need not show it again in this execution.
+    ///
+    /// Errors: a directory that cannot be written.
+    pub fn admit(&self, host: &HostName) -> Result<(), Problem> {
+        make(&self.root.join("admitted"))?;
+        write_json(&self.admitted_file(host), host)
+    }
+
+    /// Whether it has shown that.
+    pub fn has_admitted(&self, host: &HostName) -> bool {
+        self.admitted_file(host).exists()
+    }
+
+    fn admitted_file(&self, host: &HostName) -> PathBuf {
+        let name = host.uid.replace('/', "-");
+        self.root.join("admitted").join(format!("{name}.json"))
     }
 
     /// Avoids a host no more, which is named by its identifier or the engine's name; whether it was avoided.
@@ -728,6 +746,9 @@ mod tests {
             assert_eq!(spool.has_failed(1), expected);
         }
         spool.try_again(1).unwrap();
+        assert!(!spool.has_failed(1));
+        // The attempt that this asked for has not ended, and goes on when it was killed.
+        spool.claim(1, &owner("a", 1, 1)).unwrap();
         assert!(!spool.has_failed(1));
     }
 }

@@ -117,7 +117,8 @@ pub fn notes(runs: &[Placed<'_>]) -> Vec<String> {
     };
     let mut notes = vec![format!("measured on {}{more}", each.join("; "))];
     notes.extend(odd(runs));
-    notes.extend(differing(runs));
+    let identities: Vec<&HostIdentity> = runs.iter().map(|run| run.identity).collect();
+    notes.extend(differing(&identities));
     notes.extend(split_lanes(runs));
     if hosts.len() > 1 {
         notes.extend(said(runs));
@@ -126,9 +127,9 @@ pub fn notes(runs: &[Placed<'_>]) -> Vec<String> {
 }
 
 /// That hosts differ in what is no matter of chance.
-fn differing(runs: &[Placed<'_>]) -> Option<String> {
+fn differing(hosts: &[&HostIdentity]) -> Option<String> {
     let of = |what: &dyn Fn(&HostIdentity) -> String| -> BTreeSet<String> {
-        runs.iter().map(|run| what(run.identity)).collect()
+        hosts.iter().map(|host| what(host)).collect()
     };
     let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let found = [
@@ -284,6 +285,27 @@ fn class(class: &HostClass) -> String {
 mod tests {
     use super::*;
     use deltabench_compare::hosts::{Claimed, OfClass};
+
+    #[test]
+    fn hosts_that_differ_in_kernel_or_class_are_said_to() {
+        let host = |uid: &str| HostIdentity {
+            uid: uid.to_owned(),
+            class: HostClass::default(),
+            kernel: Some("6.1.0".to_owned()),
+            microcode: None,
+        };
+        let (one, same) = (host("a"), host("b"));
+        assert_eq!(differing(&[&one, &same]), None);
+        let mut newer = host("c");
+        newer.kernel = Some("6.12.0".to_owned());
+        newer.class.cores = 8;
+        let said = differing(&[&one, &newer, &same]).unwrap();
+        assert!(
+            said.starts_with("hosts-differ: hosts differ in kernel (6.1.0; 6.12.0) and class ("),
+            "{said}"
+        );
+        assert!(!said.contains("microcode"), "{said}");
+    }
 
     #[test]
     fn numbers_that_follow_each_other_are_one_range() {

@@ -97,6 +97,8 @@ fn undrain(file: &FleetFile, host: &str) -> Result<u8, Failure> {
             executions.push(spool);
         }
     }
+    let ours =
+        { drained(file).into_iter() }.find(|one| one.host.node == host || one.host.uid == host);
     let was = Spool::at(&file.shared)
         .forgive(host)
         .map_err(Failure::Failed)?;
@@ -107,7 +109,8 @@ fn undrain(file: &FleetFile, host: &str) -> Result<u8, Failure> {
     }
     say(&format!("{host} is used again"));
     if file.engine == EngineWord::Slurm
-        && let Err(problem) = engine(file).undrain(host)
+        && let Some(ours) = ours
+        && let Err(problem) = engine(file).undrain(host, &ours.why)
     {
         say(&format!(
             "Slurm itself still holds it back: {}",

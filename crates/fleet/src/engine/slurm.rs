@@ -138,8 +138,10 @@ impl Engine for Slurm {
             .map(drop)
     }
 
-    fn undrain(&self, node: &str) -> Result<(), Problem> {
-        let is_drained = |known: &Node| known.name == node && known.state.starts_with("drain");
+    fn undrain(&self, node: &str, reason: &str) -> Result<(), Problem> {
+        let is_drained = |known: &Node| {
+            known.name == node && known.state.starts_with("drain") && known.reason == reason
+        };
         if !self.nodes()?.iter().any(is_drained) {
             return Ok(());
         }

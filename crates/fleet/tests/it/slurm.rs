@@ -328,11 +328,14 @@ fn a_drained_node_gets_nothing(cluster: &Cluster, engine: &Slurm) {
         "{detail}"
     );
     assert!(!directory.join("dlb-test-2.sh").exists());
-    engine.undrain("n1").unwrap();
+    engine.undrain("n1", "somebody else's reason").unwrap();
+    assert!(engine.nodes().unwrap()[0].state.starts_with("drain"));
+    let why = "fsync is slow | ticket 12";
+    engine.undrain("n1", why).unwrap();
     // With a star until Slurm hears of it again.
     assert!(engine.nodes().unwrap()[0].state.starts_with("idle"));
     // It was not drained, so there is nothing to undo.
-    engine.undrain("n1").unwrap();
+    engine.undrain("n1", why).unwrap();
 }
 
 fn a_time_limit_is_announced_and_75_comes_back(cluster: &Cluster) {
