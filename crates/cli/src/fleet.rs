@@ -1,5 +1,6 @@
 //! `deltabench fleet`: an experiment on many hosts.
 
+mod admission;
 mod check;
 mod commands;
 mod hosts;

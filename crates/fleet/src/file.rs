@@ -49,6 +49,8 @@ pub struct FleetFile {
     pub local: Option<PathBuf>,
     /// Whether a lane begins with a look at its host.
     pub check: bool,
+    /// Whether the first lane on a host begins with a server against itself.
+    pub admission: bool,
     pub slurm: SlurmOptions,
     pub by: By,
     pub on_loss: OnLoss,
@@ -60,8 +62,17 @@ pub struct FleetFile {
     pub wait_minutes: u32,
 }
 
-const ROOT: [&str; 9] = [
-    "format", "version", "engine", "shared", "local", "check", "slurm", "lanes", "about",
+const ROOT: [&str; 10] = [
+    "format",
+    "version",
+    "engine",
+    "shared",
+    "local",
+    "check",
+    "admission",
+    "slurm",
+    "lanes",
+    "about",
 ];
 
 impl FleetFile {
@@ -96,6 +107,7 @@ impl FleetFile {
             shared,
             local: absolute(&root, "local")?,
             check: root.flag("check")?.unwrap_or(true),
+            admission: root.flag("admission")?.unwrap_or(true),
             slurm,
             by: By::Repetition,
             on_loss: OnLoss::Continue,

@@ -1,5 +1,6 @@
 //! A lane on its host: the units that are not measured yet, one after another.
 
+use super::admission::{Admission, admission};
 use super::check;
 use super::stop::Stop;
 use super::submit::{avoided_nodes, drained, engine};
@@ -60,13 +61,7 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         return Ok(AGAIN);
     };
     if let Some(why) = unfit(&file, &lanes) {
-        say(&format!("this host is unfit: {why}"));
-        let avoided = Avoided {
-            host: host.clone(),
-            why,
-        };
-        spool.avoid(&avoided).map_err(Failure::Failed)?;
-        return leave(&spool, &file, &host);
+        return refuse(&spool, &file, &host, why);
     }
     for unit in &own.units {
         spool.sweep(*unit, &host.uid);
@@ -80,10 +75,55 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         config,
         stop: &stop,
     };
-    match carry_out(own, &place)? {
+    match admitted(own, &file, &place)? {
+        Admission::Admitted => {}
+        Admission::Stopped => return Ok(AGAIN),
+        Admission::Unfit(why) => return refuse(&spool, &file, &host, why),
+    }
+    let ended = carry_out(own, &place)?;
+    // What is left there goes on here later.
+    std::fs::remove_dir(place.local.join(&lanes.execution)).ok();
+    match ended {
         UNFIT => leave(&spool, &file, &host),
         code => Ok(code),
     }
+}
+
+/// The first lane of an execution on a host begins with a server against itself.
+fn admitted(lane: &Lane, file: &FleetFile, place: &Place<'_>) -> Result<Admission, Failure> {
+    let (spool, host) = (place.spool, &place.owner.host);
+    let is_wanted = file.admission && place.lanes.fixture.is_none();
+    let is_left =
+        |unit: &&u32| !spool.is_done(**unit, lane, &host.uid) && !spool.has_failed(**unit);
+    let unit = lane.units.iter().find(is_left);
+    let unit = unit.and_then(|unit| place.lanes.unit(*unit));
+    let Some(unit) = unit.filter(|_| is_wanted && !spool.has_admitted(host)) else {
+        return Ok(Admission::Admitted);
+    };
+    say("a server against itself, for a minute");
+    let found = match admission(unit, place) {
+        Ok(found) => found,
+        // The unit meets the same, and its end says why.
+        Err(failure) => {
+            say(&failure.problem().to_string());
+            return Ok(Admission::Admitted);
+        }
+    };
+    if matches!(found, Admission::Admitted) {
+        spool.admit(host).map_err(Failure::Failed)?;
+    }
+    Ok(found)
+}
+
+/// Avoids this host from now on, and leaves it.
+fn refuse(spool: &Spool, file: &FleetFile, host: &HostName, why: String) -> Result<u8, Failure> {
+    say(&format!("this host is unfit: {why}"));
+    let avoided = Avoided {
+        host: host.clone(),
+        why,
+    };
+    spool.avoid(&avoided).map_err(Failure::Failed)?;
+    leave(spool, file, host)
 }
 
 /// Ends a lane on a host that is unfit: where the engine has others it goes there. It also keeps the lanes
@@ -260,10 +300,10 @@ fn unfit(file: &FleetFile, lanes: &Lanes) -> Option<String> {
     let sample = HostSample::take(LOOK, facts.online_cores);
     let checks = preflight(&facts, sample.as_ref(), None);
     let bad = |outcome| outcome == Outcome::Found(Severity::Unfit);
-    let why: Vec<&str> = { checks.iter().filter(|check| bad(check.outcome)) }
-        .map(|check| check.title)
+    let why: Vec<String> = { checks.iter().filter(|check| bad(check.outcome)) }
+        .map(|check| format!("{}: {}", check.title, check.seen))
         .collect();
-    (!why.is_empty()).then(|| why.join(", "))
+    (!why.is_empty()).then(|| why.join("; "))
 }
 
 /// Where labs of units are: on a disk of the host, because the store cannot be on a network file system.
