@@ -176,12 +176,13 @@ mod tests {
             (By::Repetition, None, true)
         );
         let text = format!(
-            "{SMALL}local = \"/l\"\ncheck = false\n[slurm]\npartition = \"bench\"\n\
+            "{SMALL}local = \"/l\"\ncheck = false\nadmission = false\n[slurm]\npartition = \"bench\"\n\
              constraint = \"epyc&nvme\"\n\
              extra = [\"--account=perf\"]\n[lanes]\nby = \"part\"\non_loss = \"restart\"\n\
              hosts = 4\nmargin = 3\nwait_minutes = 0"
         );
         let file = FleetFile::read("f", &text).unwrap();
+        assert_eq!((small.admission, file.admission), (true, false));
         assert_eq!(file.slurm.constraint.as_deref(), Some("epyc&nvme"));
         assert_eq!(file.slurm.extra, ["--account=perf"]);
         assert_eq!(
