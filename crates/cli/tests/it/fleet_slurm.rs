@@ -91,6 +91,20 @@ fn an_experiment_goes_over_a_cluster_and_leaves_an_unfit_host() {
         );
         (told == "COMPLETED\n").then_some(())
     });
+    // As a command leaves it that was killed before it had Slurm's answer.
+    let file = execution.spool.join("jobs/0001.json");
+    let mut job = json(&file);
+    let known = job["job"].take();
+    fs::write(&file, job.to_string()).unwrap();
+    let watched = fleet.run(&["watch"]);
+    assert_eq!(watched.status.code(), Some(1));
+    let found = format!("found job {} (dlb-", known.as_str().unwrap());
+    assert!(
+        text(&watched.stderr).contains(&found),
+        "{}",
+        text(&watched.stderr)
+    );
+    assert_eq!(json(&file)["job"], known);
     checked(&fleet, unfit.as_str().unwrap());
 }
 
