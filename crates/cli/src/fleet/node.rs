@@ -260,6 +260,7 @@ mod tests {
             said,
             "only 1 GB are free in /var/tmp; the clock is not synchronised\n"
         );
+        fs::remove_file(host.path(LOCK)).unwrap();
         std::os::unix::fs::symlink("elsewhere", host.path(LOCK)).unwrap();
         let (linked, _) = host.run(&health());
         assert!(
