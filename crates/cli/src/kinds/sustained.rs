@@ -7,6 +7,7 @@ use deltabench_model::plan::{CacheState, Stopping, Timing};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_u64;
 use deltabench_run::planning::Request;
+use std::iter;
 
 /// The configuration of servers that work without a break, unless the user names one: a published one for
 /// any machine. The steady one has neither checkpoints nor autovacuum.
@@ -60,12 +61,30 @@ fn seconds(text: &str) -> Result<f64, Problem> {
 /// What was typed with `--sustained`.
 pub struct Typed<'a> {
     /// Its time.
-    pub sustained: Option<&'a str>,
+    sustained: Option<&'a str>,
     /// Whether short visits were asked for.
-    pub quick: bool,
-    pub shape: &'a Shape,
+    quick: bool,
+    shape: &'a Shape,
     /// All servers, the base first.
-    pub targets: Vec<&'a String>,
+    targets: Vec<&'a String>,
+}
+
+impl<'a> Typed<'a> {
+    /// What was typed in a command with these servers, the base apart, and these options; `quick` are short
+    /// visits.
+    pub fn new(
+        sustained: Option<&'a String>,
+        quick: bool,
+        shape: &'a Shape,
+        (base, candidates): (&'a String, &'a [String]),
+    ) -> Self {
+        Self {
+            sustained: sustained.map(String::as_str),
+            quick,
+            shape,
+            targets: iter::once(base).chain(candidates).collect(),
+        }
+    }
 }
 
 /// A request with passes without a break, if they are asked for.

@@ -14,7 +14,6 @@ use deltabench_model::plan::{CellOrder, DataSize, DataState, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
 use deltabench_run::planning::{Request, Selection};
-use std::iter;
 use std::path::PathBuf;
 
 /// Runs a new comparison.
@@ -90,14 +89,12 @@ fn in_passes(arguments: &Compare, request: Request) -> Result<Request, Problem> 
                 .hint("leave out --order: each pass begins with new tables"),
         );
     }
-    let typed = Typed {
-        sustained: arguments.sustained.as_deref(),
-        quick: arguments.quick,
-        shape: &arguments.shape,
-        targets: iter::once(&arguments.base)
-            .chain(&arguments.candidates)
-            .collect(),
-    };
+    let typed = Typed::new(
+        arguments.sustained.as_ref(),
+        arguments.quick,
+        &arguments.shape,
+        (&arguments.base, &arguments.candidates),
+    );
     sustained::sustained(&typed, request)
 }
 

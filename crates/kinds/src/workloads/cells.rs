@@ -106,6 +106,7 @@ fn cell(name: &str, clients: u32, request: &Request, library: &Library) -> Resul
         state: state.unwrap_or(request.state),
         rate: request.rate,
         published: definition.published_rate(&request.data, clients),
+        reconnects: definition.reconnects(),
     })
 }
 
