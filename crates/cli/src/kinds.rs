@@ -116,7 +116,7 @@ pub fn request_of(
     insert::experiment::apply(experiment, part, &mut request);
     rocksdb::experiment::apply(experiment, part, &mut request);
     orders::experiment::apply(experiment, part, &mut request)?;
-    Ok(request)
+    sustained::of_experiment(experiment, request)
 }
 
 /// The coordinates of a part, with the value that a word of its file got.

@@ -36,6 +36,8 @@ pub struct Measurement {
     pub delta: Option<String>,
     /// Seconds measured on each server in one visit.
     pub visit_seconds: Option<f64>,
+    /// How long each server works without a break in each block, seconds; absent: in slices that alternate.
+    pub sustained_seconds: Option<u32>,
     /// Length of a slice, ms.
     pub slice_ms: Option<u32>,
     /// Operations per second over all clients of a server (open loop).
@@ -67,6 +69,7 @@ impl Default for Measurement {
             budget: None,
             delta: None,
             visit_seconds: None,
+            sustained_seconds: None,
             slice_ms: None,
             rate: None,
             transport: Transport::default(),
@@ -116,6 +119,7 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
         precision,
         budget: checked(&section, "budget", syntax::time)?,
         delta: checked(&section, "delta", syntax::percent)?,
+        sustained_seconds: sustained(root, &section)?,
         visit_seconds: section.fraction("visit_seconds", 0.05..=3600.0)?,
         slice_ms: section.number("slice_ms", 1..=60_000)?,
         rate: section.fraction("rate", 0.1..=10e6)?,
@@ -129,6 +133,48 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
         // Under 2^53, so that every reader of JSON sees the same number.
         seed: section.number("seed", 0..=9_007_199_254_740_991)?,
     })
+}
+
+/// Keys that mean nothing where servers work without a break.
+const NOT_SUSTAINED: [&str; 3] = ["visit_seconds", "precision", "waits"];
+
+/// How long each server works without a break.
+///
+/// Errors: a time that cannot be read, keys that mean nothing beside it, servers with the steady settings
+/// that nobody asked for.
+fn sustained(root: &Section<'_>, section: &Section<'_>) -> Result<Option<u32>, Problem> {
+    let Some((text, at)) = section.text("sustained")? else {
+        return Ok(None);
+    };
+    let seconds = syntax::whole_seconds("sustained", text);
+    let seconds = seconds.map_err(|problem| section.wrap(at, problem))?;
+    for key in NOT_SUSTAINED {
+        if let Some((_, at)) = section.value(key) {
+            let what = format!("`{key}` and `sustained` exclude each other");
+            return Err(section
+                .problem_at(at, what)
+                .detail(
+                    "all passes are measured to their end, and have only the counters of slices",
+                )
+                .hint("leave one of them out"));
+        }
+    }
+    configured(root)?;
+    Ok(Some(seconds))
+}
+
+/// Refuses servers that have the steady settings without saying so: autovacuum is off in them, which no table
+/// that is written to for so long stands.
+pub(crate) fn configured(root: &Section<'_>) -> Result<(), Problem> {
+    let entries = root.sections("servers", "[[servers]] entry", "servers")?;
+    let unsaid = |section: &Section<'_>| section.value("configuration").is_none();
+    match entries.unwrap_or_default().into_iter().find(unsaid) {
+        None => Ok(()),
+        Some(section) => Err(section
+            .problem("`configuration` is missing")
+            .detail("without one it would be the steady settings, which have autovacuum off")
+            .hint("write configuration = \"cx10a\", or \"steady\" if that is meant")),
+    }
 }
 
 /// A text that `check` can read, kept as it is.

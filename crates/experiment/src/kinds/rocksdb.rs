@@ -149,6 +149,11 @@ const EXCLUDED: Excluded = Excluded {
     keys: &[
         (
             "measurement",
+            "sustained",
+            "its steps are not interrupted: leave this key out",
+        ),
+        (
+            "measurement",
             "visit_seconds",
             "how long a step is measured is `seconds` of [rocksdb]",
         ),
