@@ -101,6 +101,41 @@ fn servers_that_work_without_a_break_have_a_configuration_and_no_visits() {
 }
 
 #[test]
+fn the_published_procedure_has_its_own_times_and_excludes_what_it_has_its_own_of() {
+    let of = |measurement: &str, rest: &str| {
+        let servers = "[[servers]]\ntarget = [\"postgres:17\", \"postgres:18\"]\n";
+        let head = crate::HEAD.to_owned() + servers + "configuration = \"cx10a\"\n";
+        let text = format!("{head}[measurement]\n{measurement}{rest}");
+        Experiment::read("s.toml", &text, None).map_err(|problem| problem.to_string())
+    };
+    let one = "residence = \"one\"\n";
+    let found = of(one, "").unwrap().measurement.procedure.unwrap();
+    assert_eq!((found.read_seconds, found.write_seconds), (300, 600));
+    assert!(found.placebo && found.settle_seconds.is_none());
+    let short = format!("{one}visit_seconds = 3\nwrite_seconds = 4\nplacebo = false\n");
+    let found = of(&short, "").unwrap().measurement.procedure.unwrap();
+    assert_eq!((found.read_seconds, found.write_seconds), (3, 4));
+    assert!(!found.placebo);
+    for rest in [
+        "precision = \"1%\"\n",
+        "slice_ms = 40\n",
+        "sustained = \"5m\"\n",
+        "[pgbench]\n",
+        "[orders]\n",
+        "[workloads]\nstate = \"aged\"\n",
+        "[limits]\ncache = \"cold\"\n",
+        "[workloads]\norder = \"drawn\"\n",
+    ] {
+        let refused = of(one, rest).unwrap_err();
+        assert!(refused.contains("residence = \"one\""), "{rest}: {refused}");
+    }
+    let refused = of("write_seconds = 4\n", "").unwrap_err();
+    assert!(refused.contains("published procedure only"), "{refused}");
+    let fraction = of(&format!("{one}visit_seconds = 0.5\n"), "").unwrap_err();
+    assert!(fraction.contains("visit_seconds"), "{fraction}");
+}
+
+#[test]
 fn order_entry_stands_in_place_of_other_workloads() {
     for other in [
         "[pgbench]\n",

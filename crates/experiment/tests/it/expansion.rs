@@ -109,6 +109,7 @@ fn everything_else_is_told_as_written() {
         delta: Some("2%".into()),
         visit_seconds: Some(1.5),
         sustained_seconds: None,
+        procedure: None,
         slice_ms: Some(40),
         rate: Some(1000.0),
         transport: Transport::Tls,

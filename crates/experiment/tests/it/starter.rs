@@ -112,9 +112,22 @@ fn rocksdb_of_the_starter_can_be_asked_for() {
 
 #[test]
 fn what_the_starter_explains_can_be_asked_for() {
-    // It stands instead of `visit_seconds`.
-    let text =
-        without(&["[insert", "[rocksdb", "[orders"]).replace("\nsustained =", "\n# sustained =");
+    // They stand instead of visits.
+    let instead = [
+        "sustained",
+        "residence",
+        "write_seconds",
+        "settle_seconds",
+        "placebo",
+    ];
+    let kept = |line: &&str| {
+        !instead
+            .iter()
+            .any(|key| line.starts_with(&format!("{key} = ")))
+    };
+    let text = without(&["[insert", "[rocksdb", "[orders"]);
+    let text: Vec<&str> = text.lines().filter(kept).collect();
+    let text = text.join("\n");
     let experiment = Experiment::read("s.toml", &text, None).unwrap();
     let pgbench = experiment.kinds.pgbench.as_ref().unwrap();
     assert_eq!((pgbench.mixes.len(), experiment.parts().len()), (3, 2));

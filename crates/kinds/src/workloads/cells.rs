@@ -8,7 +8,7 @@ use deltabench_workload::{Definition, Library, PublishedStep, published_order};
 /// The cells of a request.
 ///
 /// Errors: workloads that are not there, or are asked for twice.
-pub(super) fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
+pub(crate) fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
     let mut cells: Vec<Cell> = Vec::new();
     for name in workload_names(request, library)? {
         for &clients in &request.clients {
