@@ -63,10 +63,13 @@ impl Show for Procedure {
             .work
             .procedure()
             .map_or((0, 0), |setup| (setup.read_seconds, setup.write_seconds));
+        let passes = match plan.timing.blocks {
+            1 => "1 pass".to_owned(),
+            several => format!("{several} passes"),
+        };
         format!(
-            "{} passes of these tests on each server, {reads} s of each that reads and {writes} s of each \
-             that writes; one server runs at a time, and is started once; no paired interval",
-            plan.timing.blocks
+            "{passes} of these tests on each server, {reads} s of each that reads and {writes} s of each \
+             that writes; one server runs at a time, and is started once; no paired interval"
         )
     }
 

@@ -174,7 +174,8 @@ fn the_published_procedure_is_a_pass_on_one_server_at_a_time_and_says_that_nothi
         servers.chunk_by(|one, next| one == next).count() == 2,
         "{servers:?}"
     );
-    let report = text(&output.stdout);
+    let lines = text(&output.stdout);
+    let report = lines.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         report.contains("unpaired sequential runs") && report.contains("no interval, no verdict"),
         "{report}"
