@@ -134,7 +134,7 @@ const STEPS_END: &str = "a step ends after its rows: leave this key out";
 
 /// What has no meaning beside the Insert Benchmark.
 const EXCLUDED: Excluded = Excluded {
-    by: "insert",
+    by: "[insert]",
     sections: &[
         (
             "workloads",

@@ -44,7 +44,7 @@ pub struct Orders {
 
 /// What has no meaning beside order entry.
 const EXCLUDED: Excluded = Excluded {
-    by: "orders",
+    by: "[orders]",
     sections: &[
         ("pgbench", "write two experiments"),
         ("insert", "write two experiments"),

@@ -129,7 +129,7 @@ fn options(section: &Section<'_>) -> Result<Vec<(String, String)>, Problem> {
 
 /// What has no meaning beside RocksDB.
 const EXCLUDED: Excluded = Excluded {
-    by: "rocksdb",
+    by: "[rocksdb]",
     sections: &[
         (
             "workloads",
