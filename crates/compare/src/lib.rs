@@ -59,6 +59,7 @@ pub mod study;
 mod summaries;
 pub mod tails;
 pub mod thresholds;
+mod unpaired;
 mod warmth;
 mod witness;
 pub mod words;

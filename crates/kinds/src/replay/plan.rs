@@ -79,5 +79,6 @@ fn cell(statement: &TimedStatement, replayed: &Replayed) -> Cell {
         state: DataState::default(),
         rate: None,
         published: PublishedRate::default(),
+        reconnects: false,
     }
 }

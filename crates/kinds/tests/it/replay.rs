@@ -57,6 +57,7 @@ fn replay_plan(shares: &[f64]) -> Plan {
         state: DataState::Fresh,
         rate: None,
         published: PublishedRate::default(),
+        reconnects: false,
     };
     let mut plan = plan(statements.iter().map(cell).collect());
     plan.timing.blocks = 10;
