@@ -38,6 +38,7 @@ fn statement(place: u32, share: f64) -> TimedStatement {
         share: Some(share),
         calls: 100,
         tuples: vec![tuple(0, 99.0), tuple(1, 1.0)],
+        write: None,
         parallel: false,
         unfit: Vec::new(),
     }
@@ -71,6 +72,7 @@ fn replay_plan(shares: &[f64]) -> Plan {
         budget_seconds: 60.0,
         impact: 0.001,
         settings: Vec::new(),
+        mix: None,
         data_sets: Vec::new(),
         timeout_seconds: 60,
         statements,
@@ -142,6 +144,7 @@ fn replayed(plan: &Plan) -> Replayed {
         calls: 100,
         share: None,
         tuples: 2,
+        write: None,
         servers: Vec::new(),
         verdicts: vec![verdict()],
     };
@@ -279,6 +282,23 @@ fn a_statement_without_weight_is_closed_and_others_go_on_and_the_whole_stays_rig
         whole.low.unwrap() < truth && truth < whole.high.unwrap(),
         "{whole:?}"
     );
+}
+
+#[test]
+fn what_makes_everything_slower_is_found_alike_in_all_statements_and_in_the_whole() {
+    let shares = [0.1; 10];
+    let plan = replay_plan(&shares);
+    let records = visits(&plan, &|_, _| 1.03, (0.004, 5));
+    let told = told(&plan, &records);
+    for statement in 0..shares.len() {
+        let time = time(&told, statement);
+        let (low, high) = (time.ratio.low.unwrap(), time.ratio.high.unwrap());
+        assert!((time.ratio.estimate - 1.03).abs() < 0.01, "{time:?}");
+        assert!(low > 1.0 && low < 1.03 && high > 1.03, "{time:?}");
+        assert_eq!(time.verdict, TimeVerdict::Slower);
+    }
+    let whole = &told.times.unwrap().workload[0];
+    assert!((whole.ratio.estimate - 1.03).abs() < 0.005, "{whole:?}");
 }
 
 #[test]

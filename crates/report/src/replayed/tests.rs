@@ -64,6 +64,7 @@ fn statement(name: &str, share: f64, verdict: ReplayVerdict) -> ReplayedStatemen
         calls: 10,
         share: Some(share),
         tuples: 4,
+        write: None,
         servers: vec![on("a"), on("b")],
         verdicts: vec![verdict],
     }
@@ -334,6 +335,7 @@ fn timed() -> Replayed {
         }),
         placebo_different: 1,
         failed_on_candidates: 0,
+        mix: None,
         notes: vec!["not timed: gone: it failed with 57014 while it was timed".to_owned()],
     });
     replayed
