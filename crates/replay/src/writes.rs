@@ -22,6 +22,15 @@ const WITH_ALL_RIGHTS: &str = "SELECT p.proname FROM pg_catalog.pg_proc p
   JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
   WHERE p.prosecdef AND r.rolsuper AND n.nspname NOT IN ('pg_catalog', 'information_schema')
   ORDER BY 1 LIMIT 1";
+/// Tables that a foreign key changes with the rights of their owner, a superuser, and that have a trigger: it
+/// would run with all rights.
+const CASCADES_WITH_ALL_RIGHTS: &str = "SELECT c.relname FROM pg_catalog.pg_trigger t
+  JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
+  JOIN pg_catalog.pg_roles r ON r.oid = c.relowner
+  WHERE NOT t.tgisinternal AND r.rolsuper AND EXISTS (SELECT 1 FROM pg_catalog.pg_constraint k
+    WHERE k.conrelid = c.oid AND k.contype = 'f'
+      AND (k.confdeltype NOT IN ('a', 'r') OR k.confupdtype NOT IN ('a', 'r')))
+  ORDER BY 1 LIMIT 1";
 /// Size of the database that is copied.
 const SIZE: &str = "SELECT pg_catalog.pg_database_size(pg_catalog.current_database())";
 
@@ -76,11 +85,17 @@ pub fn obstacle(request: &Request<'_>, base: &Reach) -> Result<Option<String>, P
             reaching.join(", ")
         )));
     }
-    let function = first(query(&mut client, WITH_ALL_RIGHTS)?);
-    Ok(function.map(|name| {
-        format!(
+    if let Some(name) = first(query(&mut client, WITH_ALL_RIGHTS)?) {
+        return Ok(Some(format!(
             "writes are left out: {name} runs as a superuser (SECURITY DEFINER), and triggers may call it; \
              dump with owners (without -O), or add --allow-functions"
+        )));
+    }
+    let table = first(query(&mut client, CASCADES_WITH_ALL_RIGHTS)?);
+    Ok(table.map(|name| {
+        format!(
+            "writes are left out: a foreign key would run triggers of {name} as a superuser; dump with \
+             owners (without -O), or add --allow-functions"
         )
     }))
 }
