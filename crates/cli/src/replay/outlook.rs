@@ -140,6 +140,11 @@ fn sending(
             if own { "its own copy" } else { "placebo" }
         ));
     }
+    if let Some(clients) = arguments.mix {
+        lines.push(format!(
+            "and a mix: {clients} clients at once send them without a pause, drawn by calls"
+        ));
+    }
     let left_out = work.left_out.iter();
     lines.extend(
         left_out.map(|left| format!("not sent: {} statements: {}", left.statements, left.why)),

@@ -233,11 +233,21 @@ fn writes_that_may_do_more_or_need_too_much_are_only_explained() {
         );
     }
     let theirs = "dsn:postgres://replayer@127.0.0.1:1/shop";
-    let refused = lab.run(&["replay", capture, theirs, theirs, "--copy-limit", "1GB"]);
-    assert_eq!(refused.status.code(), Some(2));
-    let said = text(&refused.stderr);
-    assert!(
-        said.contains("--copy-limit does not apply to servers that already run"),
-        "{said}"
-    );
+    for option in [["--copy-limit", "1GB"], ["--mix", "2"]] {
+        let refused = lab.run(&join(&["replay", capture, theirs, theirs], &option));
+        assert_eq!(refused.status.code(), Some(2));
+        let said = text(&refused.stderr);
+        let words = format!("{} does not apply to servers that already run", option[0]);
+        assert!(said.contains(&words) && said.contains("hint:"), "{said}");
+    }
+    let both = [
+        "replay",
+        capture,
+        theirs,
+        theirs,
+        "--mix",
+        "2",
+        "--plans-only",
+    ];
+    assert_eq!(lab.run(&both).status.code(), Some(2));
 }
