@@ -117,6 +117,10 @@ mod tests {
             functions: false,
             ..ALL
         };
+        let reading = Consent {
+            writes: false,
+            ..ALL
+        };
         let none = Consent {
             reads: false,
             ..ALL
@@ -135,7 +139,17 @@ mod tests {
         for (consent, text, by_text, by_servers) in [
             (ALL, "select 1;", false, false),
             (none, "select 1;", true, true),
-            (ALL, "update t set a = 1;", true, true),
+            (ALL, "update t set a = 1;", false, false),
+            (reading, "update t set a = 1;", true, true),
+            (reading, "select a from t for update;", true, true),
+            (reading, "select 1;", false, false),
+            (careful, "insert into t values (visit());", false, true),
+            (
+                ALL,
+                "insert into t values (pg_terminate_backend(1));",
+                true,
+                true,
+            ),
             (ALL, "select pg_sleep(1);", true, true),
             (careful, "select visit();", false, true),
             (ALL, "select visit();", false, false),
@@ -144,6 +158,17 @@ mod tests {
             assert_eq!(found, [by_text, by_servers], "{text}");
         }
         assert!(careful.conditions().len() > ALL.conditions().len());
+        // What keeps all writes from copies keeps no read from its tables.
+        let too_large = Facts {
+            writes: Some("the database is too large"),
+            ..facts()
+        };
+        let found = |text: &str| objections(ALL, text, &too_large)[1].clone();
+        assert_eq!(
+            found("delete from t;").unwrap(),
+            "the database is too large"
+        );
+        assert_eq!(found("select 1;"), None);
     }
 
     #[test]
