@@ -434,7 +434,7 @@ fn is_only_explained(statement: &ReplayedStatement) -> bool {
     statement.kind != "read"
         && statement.write.is_none()
         && verdicts.all(|verdict| verdict.results == ResultVerdict::NotExecuted)
-        && causes.all(|cause| cause.ends_with(ONLY_EXPLAINED))
+        && causes.any(|cause| cause.ends_with(ONLY_EXPLAINED))
 }
 
 /// How the cause ends that a write was not executed because writes were not wanted.

@@ -531,6 +531,24 @@ fn the_page_gives_no_class_of_all_pages_another_style() {
 }
 
 #[test]
+fn a_write_that_fails_on_the_base_is_not_said_to_be_only_explained() {
+    let mut replayed = replayed();
+    let write = replayed.statements.first_mut().unwrap();
+    write.kind = "write".to_owned();
+    let verdict = &mut write.verdicts[0];
+    verdict.results = ResultVerdict::NotExecuted;
+    verdict.causes = Vec::new();
+    let said = |replayed: &Replayed| {
+        left_out(replayed)
+            .join("\n")
+            .contains("explained and not executed")
+    };
+    assert!(!said(&replayed));
+    replayed.statements[0].verdicts[0].causes = vec!["a write is only explained".to_owned()];
+    assert!(said(&replayed));
+}
+
+#[test]
 fn writes_say_that_they_were_committed_on_a_copy_and_a_mix_has_a_sentence() {
     let mut replayed = timed();
     let write = replayed.statements.iter_mut().find(|one| {
