@@ -26,6 +26,7 @@ mod refusals;
 mod replaying;
 mod replaying_as_is;
 mod replaying_times;
+mod replaying_writes;
 mod rocksdb;
 mod runs;
 mod sampling;
