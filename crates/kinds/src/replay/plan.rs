@@ -75,6 +75,7 @@ fn mix(clients: u32) -> Cell {
         workload: MIX.to_owned(),
         group: Group::Range,
         clients,
+        reconnects: false,
         writes: false,
         statements_per_operation: 1,
         state: DataState::default(),
