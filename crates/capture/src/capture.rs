@@ -98,6 +98,9 @@ pub struct Header {
     /// statistics. About 1 if both are of the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistics_ratio: Option<f64>,
+    /// Whether values were replaced by others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub redacted: bool,
     /// Seed of the choice of tuples.
     pub seed: u64,
     /// Most tuples of a statement.

@@ -83,6 +83,7 @@ impl Capture {
                 sampling_changes: collector.sampling.changes,
                 slow_above_ms: collector.slow_above_ms(),
                 bound_share: collector.bound_share(),
+                redacted: false,
                 server_version: collector.server_version,
                 from: collector.from,
                 to: collector.to,

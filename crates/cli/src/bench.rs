@@ -389,7 +389,7 @@ fn beside_others() -> Result<Option<HostLock>, Problem> {
         return Ok(None);
     }
     let path = host_lock::path();
-    match host_lock::beside_others(&path) {
+    match host_lock::beside_others(&path)? {
         None => Ok(None),
         Some(Ok(lock)) => Ok(Some(lock)),
         Some(Err(holder)) => {

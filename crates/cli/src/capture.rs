@@ -7,10 +7,11 @@ use crate::arguments::capture::CaptureArguments;
 use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
 use crate::failure::Failure;
 use crate::request::percent;
-use deltabench_capture::{Capture, Request};
+use deltabench_capture::{Capture, Request, redact};
 use deltabench_document::amounts::milliseconds;
 use deltabench_model::problem::Problem;
-use std::io::IsTerminal;
+use std::fs::File;
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 /// Reads a log and writes the capture.
@@ -23,7 +24,10 @@ pub fn capture(arguments: &CaptureArguments) -> Result<u8, Failure> {
             say(&format!("{}: {} lines", path.display(), thousands(lines)));
         }
     };
-    let capture = Capture::of_logs(&request, &mut read_lines).map_err(Failure::Refused)?;
+    let mut capture = Capture::of_logs(&request, &mut read_lines).map_err(Failure::Refused)?;
+    if arguments.redact {
+        redact(&mut capture, key().map_err(Failure::Failed)?);
+    }
     capture.write(&arguments.out).map_err(Failure::Failed)?;
     let shown = shown::Shown::of(&capture, &arguments.out);
     match &arguments.json {
@@ -39,16 +43,34 @@ pub fn capture(arguments: &CaptureArguments) -> Result<u8, Failure> {
             }
         }
     }
+    let out = arguments.out.display();
+    let (holds, plans_only) = match arguments.redact {
+        true => (
+            "its values are made up, by the shape of those in the log",
+            " --plans-only",
+        ),
+        false => ("it holds values of your users", ""),
+    };
+    say(&format!("wrote {out}; {holds}, and only you can read it"));
     say(&format!(
-        "wrote {}; it holds values of your users, and only you can read it",
-        arguments.out.display()
-    ));
-    say(&format!(
-        "next: deltabench replay {} BASE CANDIDATE --data DUMP",
-        arguments.out.display()
+        "next: deltabench replay {out} BASE CANDIDATE --data DUMP{plans_only}"
     ));
     Ok(0)
 }
+
+/// A key that nobody else has, and that is not kept.
+fn key() -> Result<[u8; 32], Problem> {
+    let mut key = [0; 32];
+    let random = File::open(RANDOM).and_then(|mut file| file.read_exact(&mut key));
+    random.map_err(|error| {
+        Problem::new("there are no random numbers to replace values with")
+            .detail(format!("{RANDOM}: {error}"))
+    })?;
+    Ok(key)
+}
+
+/// Where random numbers come from.
+const RANDOM: &str = "/dev/urandom";
 
 fn request(arguments: &CaptureArguments) -> Result<Request, Problem> {
     let above = arguments.always_above.as_deref().map(|text| {

@@ -1,6 +1,9 @@
 //! `deltabench fleet`: an experiment on many hosts.
 
+mod admission;
+mod check;
 mod commands;
+mod hosts;
 mod lane;
 mod node;
 mod outlook;
@@ -30,7 +33,7 @@ use deltabench_run::estimate::estimate;
 use deltabench_run::fleet::Host;
 use deltabench_store::{Execution, RunState, Store, UnitRow};
 use std::path::Path;
-use submit::Submitter;
+use submit::{Submitter, options};
 
 /// Carries out a command of a fleet.
 pub fn fleet(arguments: &FleetArguments, config: &Config) -> Result<u8, Failure> {
@@ -41,8 +44,10 @@ pub fn fleet(arguments: &FleetArguments, config: &Config) -> Result<u8, Failure>
         FleetCommand::Gather(named) => commands::gather(&named.execution, config),
         FleetCommand::Cancel(named) => commands::cancel(&named.execution, config),
         FleetCommand::Logs(named) => commands::logs(&named.execution, named.unit, config),
-        FleetCommand::Hosts(fleet) => commands::hosts(&fleet.on),
-        FleetCommand::Drain(drain) => commands::drain(drain),
+        FleetCommand::Check(arguments) => check::check(arguments, config),
+        FleetCommand::Look(arguments) => check::look(arguments),
+        FleetCommand::Hosts(fleet) => hosts::hosts(&fleet.on),
+        FleetCommand::Drain(drain) => hosts::drain(drain),
         FleetCommand::NodeProlog => printed(&node::prolog()),
         FleetCommand::NodeEpilog => printed(&node::epilog()),
         FleetCommand::NodeHealth => printed(&node::health()),
@@ -95,22 +100,22 @@ fn begin(arguments: &FleetRun, config: &Config) -> Result<u8, Failure> {
         version: LANES_FORMAT.1,
         execution: planned.execution,
         lab: config.lab.clone(),
+        options: options(&file, &arguments.run.servers, config),
         binary_sha256: String::new(),
         fleet,
         fixture,
         shipped: Vec::new(),
-        lanes: lanes(&units, file.by, file.margin),
+        lanes: lanes(&units, (file.by, file.on_loss), file.margin),
         units,
     };
     if arguments.run.dry_run {
         lanes.binary_sha256 = ship::own_hash().map_err(Failure::Failed)?;
-        return outlook::print(&file, &lanes, (&arguments.run.servers, config));
+        return outlook::print(&file, &lanes);
     }
     let store = ship_and_store(&file, &mut lanes, config)?;
     let spool = Spool::of(&file.shared, &lanes.execution);
     let submitter = Submitter::new(&file, &spool, &lanes);
     let all: Vec<u32> = lanes.lanes.iter().map(|lane| lane.lane).collect();
-    submitter.keep_options(&arguments.run.servers, config)?;
     submitter.submit(&all)?;
     say(&format!(
         "{}: {} units in {} lanes are handed in; `deltabench fleet watch` shows how they go on, \

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use deltabench_kinds::run_half;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
+use deltabench_observe::remove_left_over_cgroups;
 use deltabench_run::estimate::occupancy;
 use deltabench_run::fleet::{Host, HugePagesWish};
 use deltabench_run::occupancy::Occupancy;
@@ -18,6 +19,13 @@ pub fn swept_host(arguments: &Servers, config: &Config) -> Result<Host, Failure>
     let host = host(arguments, config).map_err(Failure::Refused)?;
     for swept in sweep(&host.workspaces) {
         say(&swept);
+    }
+    // After the servers that were in them have been stopped.
+    let groups = remove_left_over_cgroups();
+    if groups > 0 {
+        say(&format!(
+            "removed {groups} control groups of meters of a killed run"
+        ));
     }
     Ok(host)
 }

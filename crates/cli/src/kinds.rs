@@ -9,6 +9,7 @@ pub mod insert;
 pub mod orders;
 pub mod outlook;
 pub mod pgbench;
+mod procedure;
 pub mod rocksdb;
 mod sustained;
 pub mod workloads;
@@ -116,7 +117,8 @@ pub fn request_of(
     insert::experiment::apply(experiment, part, &mut request);
     rocksdb::experiment::apply(experiment, part, &mut request);
     orders::experiment::apply(experiment, part, &mut request)?;
-    Ok(request)
+    procedure::apply(experiment, library, &mut request)?;
+    sustained::of_experiment(experiment, request)
 }
 
 /// The coordinates of a part, with the value that a word of its file got.

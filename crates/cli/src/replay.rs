@@ -5,7 +5,7 @@ mod outlook;
 pub mod timed;
 
 use crate::arguments::conditions::{Checksums, HugePagesWord, Servers};
-use crate::arguments::replay::ReplayArguments;
+use crate::arguments::replay::{ReplayArguments, Writes};
 use crate::arguments::results::{Format, Report};
 use crate::bench::Bench;
 use crate::clock::{now, run_name, seed_from_clock};
@@ -19,6 +19,7 @@ use crate::request::{settings, time};
 use crate::store::open_store;
 use crate::targets::resolve_servers;
 use deltabench_capture::Capture;
+use deltabench_document::amounts;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -53,6 +54,9 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         false => Some(Timing::of(arguments).map_err(Failure::Refused)?),
     };
     let capture = Capture::open(&arguments.capture).map_err(Failure::Refused)?;
+    if timing.is_some() {
+        not_redacted(&capture, arguments).map_err(Failure::Refused)?;
+    }
     let dump = arguments.data.as_deref().map(read_dump).transpose()?;
     if arguments.dry_run {
         let survey = dump.as_ref().map(|(_, survey)| survey);
@@ -78,7 +82,9 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         capture_sha256: sha256(&arguments.capture).map_err(Failure::Refused)?,
         data,
         draws: arguments.draws,
-        consent: consent(arguments),
+        consent: consent(arguments, &specs),
+        mix: arguments.mix,
+        copy_limit: copy_limit(arguments).map_err(Failure::Refused)?,
         timed: timing.is_some(),
         timeout_seconds: timeout(arguments).map_err(Failure::Refused)?,
         checksums: checksums(arguments.checksums),
@@ -133,6 +139,19 @@ fn carry_out(
         }
         Some((timing, kept)) => timed::measure(replayed, kept, (request, timing), place),
     }
+}
+
+/// Refuses to time values that were made up: what they find is not what those of the users find.
+fn not_redacted(capture: &Capture, arguments: &ReplayArguments) -> Result<(), Problem> {
+    if !capture.header.redacted {
+        return Ok(());
+    }
+    let path = arguments.capture.display();
+    Err(Problem::new(format!(
+        "the values of {path} are made up (capture --redact)"
+    ))
+    .detail("most of them find no row, so times would be those of other work")
+    .hint("add --plans-only, or capture the log without --redact"))
 }
 
 /// A dump with what is in it, which is read once before anything starts.
@@ -332,6 +351,7 @@ fn publish(replayed: &Replayed, (json, html): Files<'_>, config: &Config) -> Res
 /// Refuses what cannot be done, before anything is read.
 fn check(arguments: &ReplayArguments) -> Result<Vec<TargetSpec>, Problem> {
     timeout(arguments)?;
+    copy_limit(arguments)?;
     settings(&arguments.settings)?;
     settings(&arguments.candidate_settings)?;
     let targets = std::iter::once(&arguments.base).chain(&arguments.candidates);
@@ -349,12 +369,29 @@ fn check(arguments: &ReplayArguments) -> Result<Vec<TargetSpec>, Problem> {
 }
 
 /// What may be executed.
-fn consent(arguments: &ReplayArguments) -> Consent {
+fn consent(arguments: &ReplayArguments, specs: &[TargetSpec]) -> Consent {
+    let is_theirs = |spec: &TargetSpec| matches!(spec, TargetSpec::Dsn(_));
     Consent {
         reads: !arguments.no_execute,
         functions: arguments.allow_functions,
+        // Nothing is ever written on servers of somebody else.
+        writes: !arguments.no_execute
+            && arguments.writes == Writes::Copy
+            && !specs.iter().any(is_theirs),
     }
 }
+
+/// Bytes of a database that is still copied for writes.
+fn copy_limit(arguments: &ReplayArguments) -> Result<u64, Problem> {
+    let text = arguments.copy_limit.as_deref().unwrap_or(COPY_LIMIT);
+    amounts::bytes(text).ok_or_else(|| {
+        Problem::new(format!("`{text}` is not a size"))
+            .hint("write for example --copy-limit 4GB or 500MB")
+    })
+}
+
+/// The largest database that is copied for writes if nothing is asked for.
+const COPY_LIMIT: &str = "4GB";
 
 /// The limit of a statement, seconds.
 fn timeout(arguments: &ReplayArguments) -> Result<u32, Problem> {

@@ -53,10 +53,28 @@ pub fn add_costs(
     });
     let all = others(None);
     let of_cells = parallel::map(&comparison.cells, |cell| told(cell, &of(cell), &all));
+    // Their intervals and tests are those of pairs.
+    let unpaired = plan.work.is_unpaired();
     let cells = { comparison.placebo_cells.iter_mut() }.chain(&mut comparison.cells);
     for (cell, (costs, moved, explanation)) in cells.zip(of_placebo.into_iter().chain(of_cells)) {
-        (cell.costs, cell.moved, cell.explanation) = (costs, moved, explanation);
+        (cell.costs, cell.moved, cell.explanation) = match unpaired {
+            true => (
+                costs.into_iter().map(figures_alone).collect(),
+                Vec::new(),
+                None,
+            ),
+            false => (costs, moved, explanation),
+        };
     }
+}
+
+/// A cost without its intervals.
+fn figures_alone(mut cost: Cost) -> Cost {
+    cost.difference.ci95 = None;
+    if let Some(ratio) = &mut cost.ratio {
+        (ratio.ci95, ratio.ci90) = (None, None);
+    }
+    cost
 }
 
 /// The costs of a cell, what moved, and that in words.

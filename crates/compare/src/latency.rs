@@ -3,7 +3,7 @@
 use crate::comparison::LatencyCurves;
 use crate::histograms::merge;
 use crate::pairing::Block;
-use crate::sample::BlockValue;
+use crate::sample::{BlockValue, spread};
 use crate::thresholds::SLOWER_OPERATIONS;
 use deltabench_model::units::{micros, to_f64};
 use hdrhistogram::Histogram;
@@ -14,6 +14,7 @@ pub(crate) struct Merged(Vec<MergedBlock>);
 
 struct MergedBlock {
     block: u32,
+    unpaired: bool,
     base: Histogram<u64>,
     candidate: Histogram<u64>,
 }
@@ -28,6 +29,7 @@ impl Merged {
             let candidate = rounds().map(|round| round.candidate.latency_histogram.as_slice());
             Some(MergedBlock {
                 block: block.block,
+                unpaired: block.unpaired,
                 base: merge(&mut reader, base)?,
                 candidate: merge(&mut reader, candidate)?,
             })
@@ -38,10 +40,14 @@ impl Merged {
     /// A quantile in each block from `first` to `last`, microseconds.
     pub(crate) fn quantiles(&self, q: f64, (first, last): (u32, u32)) -> Vec<BlockValue> {
         let blocks = self.0.iter();
-        blocks
+        let values = blocks
             .filter(|block| (first..=last).contains(&block.block))
             .filter_map(|block| block_value(block, q))
-            .collect()
+            .collect();
+        match self.0.iter().any(|block| block.unpaired) {
+            true => spread(values),
+            false => values,
+        }
     }
 
     /// Whether every block has enough slower operations on both sides for a quantile to mean something. The

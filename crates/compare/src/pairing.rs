@@ -21,6 +21,8 @@ pub(crate) struct Index<'a> {
     steps: BTreeSet<CellId>,
     /// Cells whose client shares the server's core, so that it tells how fast that was.
     witnessed: BTreeSet<CellId>,
+    /// Whether nothing ties the two sides of a block.
+    unpaired: bool,
 }
 
 impl<'a> Index<'a> {
@@ -44,6 +46,7 @@ impl<'a> Index<'a> {
             pooled: of_kind(is_pooled),
             drifting: plan.cache == CacheState::Cold || plan.timing.sustained,
             steps: of_kind(is_whole_step),
+            unpaired: plan.work.is_unpaired(),
             witnessed: of_kind(|plan, cell| shares_core(plan, cell) && !is_pooled(plan, cell)),
         }
     }
@@ -160,6 +163,7 @@ impl<'a> Index<'a> {
                 rounds,
                 pooled: self.pooled.contains(&cell),
                 draws: !self.drifting,
+                unpaired: self.unpaired,
                 least,
             })
             .collect();
@@ -233,6 +237,8 @@ pub(crate) struct Block<'a> {
     pub(crate) pooled: bool,
     /// Whether its rounds are draws of one kind, so that their scatter tells how skewed their sum is.
     pub(crate) draws: bool,
+    /// Whether nothing ties its two sides, so that its ratio is of two samples ([`crate::unpaired`]).
+    pub(crate) unpaired: bool,
     /// Counted rounds that any value of it needs.
     pub(crate) least: usize,
 }

@@ -4,6 +4,7 @@ use crate::comparison::{Difference, Metric, MetricComparison, Ratio};
 use crate::levels::Levels;
 use crate::pairing::{Block, Pairing, Round};
 use crate::thresholds::TRIM;
+use crate::unpaired::{stretch, stretched};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, micros, seconds, to_f64};
 use deltabench_stats::Interval;
@@ -48,7 +49,34 @@ pub(crate) fn throughput(pairing: &Pairing<'_>) -> Vec<BlockValue> {
         .blocks
         .iter()
         .filter_map(|block| of_block(block, time));
-    values.map(turned).collect()
+    tied(pairing, values.map(turned).collect())
+}
+
+/// The values with the scatter of two independent samples ([`crate::unpaired`]); never with less than they
+/// have.
+pub(crate) fn spread(values: Vec<BlockValue>) -> Vec<BlockValue> {
+    let of = |value: fn(&BlockValue) -> f64| -> Vec<f64> { values.iter().map(value).collect() };
+    let factor = stretch(&of(|value| value.base), &of(|value| value.candidate));
+    let logs = stretched(&of(|value| value.log_ratio), factor);
+    let typical = stretched(&of(|value| value.typical), factor);
+    let both = logs.into_iter().zip(typical);
+    let spread = values
+        .into_iter()
+        .zip(both)
+        .map(|(value, both)| BlockValue {
+            log_ratio: both.0,
+            typical: both.1,
+            ..value
+        });
+    spread.collect()
+}
+
+/// The values as they are where the sides of a block belong together.
+fn tied(pairing: &Pairing<'_>, values: Vec<BlockValue>) -> Vec<BlockValue> {
+    match pairing.blocks.iter().any(|block| block.unpaired) {
+        true => spread(values),
+        false => values,
+    }
 }
 
 /// Block values of CPU per operation, microseconds, in block order.
@@ -58,7 +86,7 @@ pub(crate) fn server_cpu(pairing: &Pairing<'_>) -> Vec<BlockValue> {
         .blocks
         .iter()
         .filter_map(|block| of_block(block, cpu));
-    values.collect()
+    tied(pairing, values.collect())
 }
 
 /// From cost for each operation to operations for each cost.

@@ -112,7 +112,7 @@ impl Client {
         self.session
             .until_ready("ending a COPY", |message| match message.tag {
                 b'C' => {
-                    rows = copied(&message.body);
+                    rows = counted(&message.body);
                     Ok(())
                 }
                 _ => Err(unexpected(message)),
@@ -129,7 +129,8 @@ impl Client {
     /// and gives each row to `each` as it comes: rows are not kept. `types` are the OIDs of the values; the
     /// server chooses where one is missing or 0.
     ///
-    /// Shape:  a row is the body of a DataRow, which [`text_row`] reads.
+    /// Shape:  a row is the body of a DataRow, which [`text_row`] reads; the result is the number of rows
+    ///         that the server says it returned or changed.
     /// Errors: the server's, those of `each`, more than 65535 values.
     pub fn with_values(
         &mut self,
@@ -137,16 +138,22 @@ impl Client {
         types: &[u32],
         values: &[Option<String>],
         each: &mut dyn FnMut(&[u8]) -> Result<(), WireError>,
-    ) -> Result<(), WireError> {
+    ) -> Result<u64, WireError> {
         let out = parse_bind_execute(sql, types, values)?;
         self.session.send(&out, "sending a statement")?;
+        let mut rows = 0;
         self.session
             .until_ready("running a statement", |message| match message.tag {
                 b'D' => each(&message.body),
-                // ParseComplete, BindComplete, CommandComplete, an empty statement.
-                b'1' | b'2' | b'C' | b'I' => Ok(()),
+                b'C' => {
+                    rows = counted(&message.body);
+                    Ok(())
+                }
+                // ParseComplete, BindComplete, an empty statement.
+                b'1' | b'2' | b'I' => Ok(()),
                 _ => Err(unexpected(message)),
-            })
+            })?;
+        Ok(rows)
     }
 
     fn ask(&mut self, sql: &[u8]) -> Result<(), WireError> {
@@ -201,8 +208,8 @@ fn parse_bind_execute(
     Ok(out)
 }
 
-/// The number at the end of `COPY 1000`.
-fn copied(tag: &[u8]) -> u64 {
+/// The number at the end of `COPY 1000`, `INSERT 0 7`, `UPDATE 3`.
+fn counted(tag: &[u8]) -> u64 {
     let text = String::from_utf8_lossy(tag);
     text.trim_end_matches('\0')
         .rsplit(' ')
@@ -267,7 +274,9 @@ mod tests {
     }
 
     #[test]
-    fn the_copy_tag_gives_the_rows() {
-        assert_eq!(copied(b"COPY 1000\0"), 1000);
+    fn the_tag_of_a_command_gives_the_rows() {
+        assert_eq!(counted(b"COPY 1000\0"), 1000);
+        assert_eq!(counted(b"INSERT 0 7\0"), 7);
+        assert_eq!(counted(b"SELECT\0"), 0);
     }
 }

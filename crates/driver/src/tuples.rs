@@ -26,6 +26,7 @@ pub enum Way {
 /// A text with the values of `$1`, `$2` and so on; an absent one is NULL.
 #[derive(Debug, Clone, Copy)]
 pub struct TupleText<'a> {
+    pub way: Way,
     pub sql: &'a str,
     pub values: &'a [Option<String>],
 }
@@ -35,7 +36,6 @@ pub struct TupleText<'a> {
 pub struct TuplesSpec<'a> {
     /// What comes first, such as settings of the session: one statement each.
     pub before: &'a [String],
-    pub way: Way,
     pub tuples: &'a [TupleText<'a>],
     /// Places of tuples, in the order in which prepared statements plan them until their plan cache has
     /// decided: of each text the first ones.
@@ -79,8 +79,7 @@ pub struct Executed {
 #[derive(Debug)]
 pub struct Tuples {
     connection: Connection,
-    requests: Vec<Vec<u8>>,
-    expected: Expected,
+    requests: Vec<(Vec<u8>, Expected)>,
     clock: Clock,
     endpoint: Endpoint,
 }
@@ -98,30 +97,19 @@ impl Tuples {
     ) -> Result<Self, WireError> {
         let mut session = Session::connect(endpoint, login, spec.limit)?;
         for sql in spec.before {
-            let first = TupleText { sql, values: &[] };
+            let first = TupleText {
+                way: Way::Extended,
+                sql,
+                values: &[],
+            };
             session.send(&extended(&first)?, "setting up a session")?;
             session.until_ready("setting up a session", |_| Ok(()))?;
         }
-        let has_values = spec.tuples.iter().any(|tuple| !tuple.values.is_empty());
-        let way = match spec.way {
-            // There is no place for them in a text.
-            Way::Simple if has_values => Way::Extended,
-            way => way,
-        };
-        let requests = match way {
-            Way::Simple => spec.tuples.iter().map(simple).collect::<Result<_, _>>()?,
-            Way::Extended => spec.tuples.iter().map(extended).collect::<Result<_, _>>()?,
-            Way::Prepared => prepare(&mut session, spec)?,
-        };
+        let requests = requests(&mut session, spec)?;
         session.set_limit(Some(spec.answer))?;
         Ok(Self {
             connection: Connection::plain(session, endpoint),
             requests,
-            expected: match way {
-                Way::Simple => Expected::Query,
-                Way::Extended => Expected::Parsed,
-                Way::Prepared => Expected::Execution,
-            },
             clock: Clock::start(),
             endpoint: endpoint.clone(),
         })
@@ -140,9 +128,13 @@ impl Tuples {
     /// Errors: the server's, after which the connection can be used again; a lost connection.
     #[inline]
     pub fn execute(&mut self, place: usize) -> Result<Executed, WireError> {
-        let request = self.requests.get(place).map_or(&[][..], Vec::as_slice);
+        let request = self.requests.get(place);
+        let (request, expected) = request
+            .map_or((&[][..], Expected::Query), |(request, expected)| {
+                (request.as_slice(), *expected)
+            });
         let started = self.clock.now();
-        let answered = self.connection.round_trip(request, self.expected);
+        let answered = self.connection.round_trip(request, expected);
         let duration_ns = self.clock.now() - started;
         let rows = self.connection.take_rows();
         match answered {
@@ -168,12 +160,32 @@ fn extended(tuple: &TupleText<'_>) -> Result<Vec<u8>, TooLarge> {
     Ok(out)
 }
 
-/// Prepares every text, makes the executions, and has the texts planned.
-fn prepare(session: &mut Session, spec: &TuplesSpec<'_>) -> Result<Vec<Vec<u8>>, WireError> {
+/// How a tuple is sent: a text has no place for values.
+fn way(tuple: &TupleText<'_>) -> Way {
+    match tuple.way {
+        Way::Simple if !tuple.values.is_empty() => Way::Extended,
+        way => way,
+    }
+}
+
+/// Makes all executions; prepares every text that is sent as prepared, and has it planned.
+fn requests(
+    session: &mut Session,
+    spec: &TuplesSpec<'_>,
+) -> Result<Vec<(Vec<u8>, Expected)>, WireError> {
     let mut texts: Vec<&str> = Vec::new();
     let mut of_tuples = Vec::with_capacity(spec.tuples.len());
     let mut requests = Vec::with_capacity(spec.tuples.len());
     for tuple in spec.tuples {
+        let way = way(tuple);
+        if way != Way::Prepared {
+            requests.push(match way {
+                Way::Simple => (simple(tuple)?, Expected::Query),
+                _ => (extended(tuple)?, Expected::Parsed),
+            });
+            of_tuples.push(None);
+            continue;
+        }
         let known = texts.iter().position(|text| *text == tuple.sql);
         let text = known.unwrap_or(texts.len());
         let name = statement_name(text)?;
@@ -186,12 +198,22 @@ fn prepare(session: &mut Session, spec: &TuplesSpec<'_>) -> Result<Vec<Vec<u8>>,
         let mut out = Vec::new();
         bind(&mut out, &name, tuple.values)?;
         execute_and_sync(&mut out)?;
-        requests.push(out);
-        of_tuples.push(text);
+        requests.push((out, Expected::Execution));
+        of_tuples.push(Some(text));
     }
+    plan(session, spec, (&texts, &of_tuples))?;
+    Ok(requests)
+}
+
+/// Has prepared texts planned with their values until their plan caches have decided.
+fn plan(
+    session: &mut Session,
+    spec: &TuplesSpec<'_>,
+    (texts, of_tuples): (&[&str], &[Option<usize>]),
+) -> Result<(), WireError> {
     for text in 0..texts.len() {
         let name = statement_name(text)?;
-        let is_its = |place: &&usize| of_tuples.get(**place) == Some(&text);
+        let is_its = |place: &&usize| of_tuples.get(**place) == Some(&Some(text));
         let its: Vec<&usize> = spec.order.iter().filter(is_its).collect();
         for place in its.iter().cycle().take(UNTIL_CACHED) {
             let values = spec
@@ -204,7 +226,7 @@ fn prepare(session: &mut Session, spec: &TuplesSpec<'_>) -> Result<Vec<Vec<u8>>,
             ask(session, out, "planning a statement")?;
         }
     }
-    Ok(requests)
+    Ok(())
 }
 
 /// Sends messages and waits until the server is ready again.

@@ -3,7 +3,7 @@
 use deltabench_document::Section;
 use deltabench_model::problem::Problem;
 
-/// What a section and others exclude.
+/// What a section, or a word of one, and others exclude.
 pub(crate) struct Excluded {
     pub(crate) by: &'static str,
     /// Sections, and what to do instead.
@@ -15,7 +15,7 @@ pub(crate) struct Excluded {
 /// Refuses what has no meaning beside the section.
 pub(crate) fn excludes(root: &Section<'_>, excluded: &Excluded) -> Result<(), Problem> {
     let refuse = |at: usize, what: String, hint: &str| {
-        let what = format!("{what} and [{}] exclude each other", excluded.by);
+        let what = format!("{what} and {} exclude each other", excluded.by);
         Err(root.problem_at(at, what).hint(hint))
     };
     for (key, hint) in excluded.sections {

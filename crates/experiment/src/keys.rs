@@ -53,7 +53,7 @@ pub(crate) const DATA: [&str; 2] = ["rows", "tables"];
 /// Of `[limits]`.
 pub(crate) const LIMITS: [&str; 4] = ["memory", "storage", "cache", "optional"];
 /// Of `[measurement]`.
-pub(crate) const MEASUREMENT: [&str; 17] = [
+pub(crate) const MEASUREMENT: [&str; 22] = [
     "repetitions",
     "blocks",
     "fixed",
@@ -61,6 +61,11 @@ pub(crate) const MEASUREMENT: [&str; 17] = [
     "budget",
     "delta",
     "visit_seconds",
+    "sustained",
+    "residence",
+    "write_seconds",
+    "settle_seconds",
+    "placebo",
     "slice_ms",
     "rate",
     "transport",

@@ -33,7 +33,7 @@ mod workloads;
 
 pub use experiment::{Experiment, FORMAT};
 pub use keys::known_keys;
-pub use measurement::{Checksums, Measurement};
+pub use measurement::{Checksums, Measurement, Procedure};
 pub use own::{BuildSystem, OwnBuild, OwnConfiguration};
 pub use part::{DEFAULT_ROWS, Part};
 pub use pattern::matches;

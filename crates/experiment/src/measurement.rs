@@ -1,10 +1,12 @@
 //! How long and how exactly a study measures.
 
+use crate::excludes::{Excluded, excludes};
 use crate::keys;
 use crate::syntax;
 use deltabench_document::{Placed, Section};
 use deltabench_model::plan::{Placement, Transport};
 use deltabench_model::problem::Problem;
+use deltabench_model::work::procedure::{READ_SECONDS, WRITE_SECONDS};
 
 /// Data checksums of the servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,6 +38,10 @@ pub struct Measurement {
     pub delta: Option<String>,
     /// Seconds measured on each server in one visit.
     pub visit_seconds: Option<f64>,
+    /// How long each server works without a break in each block, seconds; absent: in slices that alternate.
+    pub sustained_seconds: Option<u32>,
+    /// The published procedure, if that is what is measured: one server at a time.
+    pub procedure: Option<Procedure>,
     /// Length of a slice, ms.
     pub slice_ms: Option<u32>,
     /// Operations per second over all clients of a server (open loop).
@@ -67,6 +73,8 @@ impl Default for Measurement {
             budget: None,
             delta: None,
             visit_seconds: None,
+            sustained_seconds: None,
+            procedure: None,
             slice_ms: None,
             rate: None,
             transport: Transport::default(),
@@ -116,6 +124,8 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
         precision,
         budget: checked(&section, "budget", syntax::time)?,
         delta: checked(&section, "delta", syntax::percent)?,
+        sustained_seconds: sustained(root, &section)?,
+        procedure: procedure(root, &section)?,
         visit_seconds: section.fraction("visit_seconds", 0.05..=3600.0)?,
         slice_ms: section.number("slice_ms", 1..=60_000)?,
         rate: section.fraction("rate", 0.1..=10e6)?,
@@ -129,6 +139,142 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
         // Under 2^53, so that every reader of JSON sees the same number.
         seed: section.number("seed", 0..=9_007_199_254_740_991)?,
     })
+}
+
+/// How long the parts of the published procedure take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Procedure {
+    /// Seconds of a test that reads.
+    pub read_seconds: u32,
+    /// Seconds of a test that writes.
+    pub write_seconds: u32,
+    /// Least seconds of vacuum, checkpoint and sleep; absent: as published.
+    pub settle_seconds: Option<u32>,
+    /// Whether the base runs twice.
+    pub placebo: bool,
+}
+
+/// Seconds of a test.
+const TEST_SECONDS: std::ops::RangeInclusive<i64> = 1..=86_400;
+
+/// What the published procedure has its own of.
+const NOT_IN_PROCEDURE: Excluded = Excluded {
+    by: "residence = \"one\"",
+    sections: &[
+        ("pgbench", "its tests are those of sysbench"),
+        (
+            "insert",
+            "the Insert Benchmark has one server at a time anyway",
+        ),
+        ("orders", "its tests are those of sysbench"),
+        ("rocksdb", "its tests are those of sysbench"),
+    ],
+    keys: &[
+        ("workloads", "files", "its tests are those of sysbench"),
+        ("workloads", "variant", "its tests are those of sysbench"),
+        (
+            "measurement",
+            "precision",
+            "every pass is measured to its end",
+        ),
+        ("measurement", "sustained", "its tests have no break anyway"),
+        ("measurement", "slice_ms", "its tests have no slices"),
+        ("measurement", "rate", "its clients wait for answers only"),
+        ("measurement", "waits", "its tests have no slices"),
+        ("measurement", "count", "its tests are not counted"),
+    ],
+};
+
+/// Words that hold in the published procedure, whatever a file has elsewhere.
+const OWN_WORDS: [(&str, &str, &str); 3] = [
+    ("workloads", "order", "published"),
+    ("workloads", "state", "fresh"),
+    ("limits", "cache", "as-is"),
+];
+
+/// What only the published procedure has.
+const OF_PROCEDURE: [&str; 3] = ["write_seconds", "settle_seconds", "placebo"];
+
+/// The published procedure, if the file asks for one server at a time.
+///
+/// Errors: keys that mean nothing beside it, or without it; servers with the steady settings that nobody
+/// asked for; an order that is drawn.
+fn procedure(root: &Section<'_>, section: &Section<'_>) -> Result<Option<Procedure>, Problem> {
+    if section.word("residence", &[("one", ())])?.is_none() {
+        for key in OF_PROCEDURE {
+            if let Some((_, at)) = section.value(key) {
+                return Err(section
+                    .problem_at(at, format!("`{key}` is for the published procedure only"))
+                    .hint("add residence = \"one\", or leave this key out"));
+            }
+        }
+        return Ok(None);
+    }
+    excludes(root, &NOT_IN_PROCEDURE)?;
+    configured(root)?;
+    for (table, key, own) in OWN_WORDS {
+        let Some(section) = root.section(table, format!("[{table}]"))? else {
+            continue;
+        };
+        if let Some((word, at)) = section.text(key)?.filter(|(word, _)| *word != own) {
+            let what = format!("`{key} = \"{word}\"` and residence = \"one\" exclude each other");
+            return Err(section
+                .problem_at(at, what)
+                .hint(format!("write {key} = \"{own}\", or leave it out")));
+        }
+    }
+    Ok(Some(Procedure {
+        read_seconds: section
+            .number("visit_seconds", TEST_SECONDS)?
+            .unwrap_or(READ_SECONDS),
+        write_seconds: section
+            .number("write_seconds", TEST_SECONDS)?
+            .unwrap_or(WRITE_SECONDS),
+        settle_seconds: section.number("settle_seconds", 0..=86_400)?,
+        placebo: section.flag("placebo")?.unwrap_or(true),
+    }))
+}
+
+/// Keys that mean nothing where servers work without a break.
+const NOT_SUSTAINED: [&str; 3] = ["visit_seconds", "precision", "waits"];
+
+/// How long each server works without a break.
+///
+/// Errors: a time that cannot be read, keys that mean nothing beside it, servers with the steady settings
+/// that nobody asked for.
+fn sustained(root: &Section<'_>, section: &Section<'_>) -> Result<Option<u32>, Problem> {
+    let Some((text, at)) = section.text("sustained")? else {
+        return Ok(None);
+    };
+    let seconds = syntax::whole_seconds("sustained", text);
+    let seconds = seconds.map_err(|problem| section.wrap(at, problem))?;
+    for key in NOT_SUSTAINED {
+        if let Some((_, at)) = section.value(key) {
+            let what = format!("`{key}` and `sustained` exclude each other");
+            return Err(section
+                .problem_at(at, what)
+                .detail(
+                    "all passes are measured to their end, and have only the counters of slices",
+                )
+                .hint("leave one of them out"));
+        }
+    }
+    configured(root)?;
+    Ok(Some(seconds))
+}
+
+/// Refuses servers that have the steady settings without saying so: autovacuum is off in them, which no table
+/// that is written to for so long stands.
+pub(crate) fn configured(root: &Section<'_>) -> Result<(), Problem> {
+    let entries = root.sections("servers", "[[servers]] entry", "servers")?;
+    let unsaid = |section: &Section<'_>| section.value("configuration").is_none();
+    match entries.unwrap_or_default().into_iter().find(unsaid) {
+        None => Ok(()),
+        Some(section) => Err(section
+            .problem("`configuration` is missing")
+            .detail("without one it would be the steady settings, which have autovacuum off")
+            .hint("write configuration = \"cx10a\", or \"steady\" if that is meant")),
+    }
 }
 
 /// A text that `check` can read, kept as it is.

@@ -13,9 +13,10 @@ const FIXED: [&str; 4] = ["format", "version", "name", SCALE];
 
 /// Two keys of a table of which only one may be there. A scale that has one of them means it instead of the
 /// other one of the file.
-const INSTEAD: [(&str, &str, &str); 3] = [
+const INSTEAD: [(&str, &str, &str); 4] = [
     ("workloads", "set", "only"),
     ("measurement", "fixed", "precision"),
+    ("measurement", "sustained", "visit_seconds"),
     ("insert", "rates", "steps"),
 ];
 

@@ -6,11 +6,12 @@ pub mod slurm;
 use deltabench_model::problem::Problem;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// An array of equal jobs, an element each lane.
 #[derive(Debug, Clone)]
 pub struct Submission {
-    /// Its name in the engine's lists.
+    /// Its name in the engine's lists, by which [`Engine::find`] finds it: no other has it.
     pub name: String,
     /// The program and its arguments; the element's number follows as the last argument.
     pub command: Vec<OsString>,
@@ -22,6 +23,8 @@ pub struct Submission {
     pub minutes: u32,
     /// Nodes that it must not run on: those that were found unfit, or that we drained.
     pub avoid: Vec<String>,
+    /// The only node that it may run on; absent: any.
+    pub only: Option<String>,
     /// Jobs that must have ended before this one starts.
     pub after: Option<After>,
     /// Where the output of each element and the script go: a directory that all hosts see.
@@ -83,6 +86,15 @@ pub trait Engine {
     /// Hands in an array; returns the engine's name of it.
     fn submit(&self, submission: &Submission) -> Result<String, Problem>;
 
+    /// The job of this name, if one was handed in: the command that did it may have been killed before it
+    /// could say so.
+    fn find(&self, name: &str) -> Result<Option<String>, Problem>;
+
+    /// How long after a submitter was killed its job may still appear.
+    fn settles_in(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// What it knows of the elements of these jobs.
     fn look(&self, jobs: &[String]) -> Result<Vec<Seen>, Problem>;
 
@@ -98,6 +110,22 @@ pub trait Engine {
             Problem::new("this engine cannot take a host out of service")
                 .detail(format!("host {node}, because: {reason}")),
         )
+    }
+
+    /// Takes jobs to this host again, if it was drained with this reason: what others drained stays so.
+    fn undrain(&self, _node: &str, _reason: &str) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// Keeps the elements of a job that wait away from these hosts, and from no others.
+    fn avoid(&self, _job: &str, _nodes: &[String]) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    /// Puts an element that runs where it must not back into the queue, for another host than these. The
+    /// element itself asks. Whether this engine has other hosts.
+    fn elsewhere(&self, _job: &str, _element: u32, _nodes: &[String]) -> Result<bool, Problem> {
+        Ok(false)
     }
 
     /// Lets an element that waits after a lost host or exit code 75 start at once. One that does not wait is

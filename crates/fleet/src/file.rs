@@ -21,6 +21,15 @@ pub enum By {
     Part,
 }
 
+/// What becomes of units of a lane that are measured when its host is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnLoss {
+    /// They stay; the report says that the lane has changed its host.
+    Continue,
+    /// They are measured again, so that all of the lane is of one host.
+    Restart,
+}
+
 /// What is passed through to Slurm.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SlurmOptions {
@@ -40,8 +49,11 @@ pub struct FleetFile {
     pub local: Option<PathBuf>,
     /// Whether a lane begins with a look at its host.
     pub check: bool,
+    /// Whether the first lane on a host begins with a server against itself.
+    pub admission: bool,
     pub slurm: SlurmOptions,
     pub by: By,
+    pub on_loss: OnLoss,
     /// How many lanes may run at once; absent: as many as there are hosts.
     pub hosts: Option<u32>,
     /// The time limit of a lane is its estimate times this, and 30 minutes.
@@ -50,8 +62,17 @@ pub struct FleetFile {
     pub wait_minutes: u32,
 }
 
-const ROOT: [&str; 9] = [
-    "format", "version", "engine", "shared", "local", "check", "slurm", "lanes", "about",
+const ROOT: [&str; 10] = [
+    "format",
+    "version",
+    "engine",
+    "shared",
+    "local",
+    "check",
+    "admission",
+    "slurm",
+    "lanes",
+    "about",
 ];
 
 impl FleetFile {
@@ -86,8 +107,10 @@ impl FleetFile {
             shared,
             local: absolute(&root, "local")?,
             check: root.flag("check")?.unwrap_or(true),
+            admission: root.flag("admission")?.unwrap_or(true),
             slurm,
             by: By::Repetition,
+            on_loss: OnLoss::Continue,
             hosts: None,
             margin: 2.0,
             wait_minutes: 10,
@@ -99,9 +122,11 @@ impl FleetFile {
     }
 
     fn lanes(&mut self, section: &Section<'_>) -> Result<(), Problem> {
-        section.allow(&["by", "hosts", "margin", "wait_minutes"])?;
+        section.allow(&["by", "on_loss", "hosts", "margin", "wait_minutes"])?;
         let words = [("repetition", By::Repetition), ("part", By::Part)];
         self.by = section.word("by", &words)?.unwrap_or(self.by);
+        let words = [("continue", OnLoss::Continue), ("restart", OnLoss::Restart)];
+        self.on_loss = section.word("on_loss", &words)?.unwrap_or(self.on_loss);
         self.hosts = section.number("hosts", 1..=1000)?;
         self.margin = section
             .fraction("margin", 1.0..=20.0)?
@@ -151,13 +176,19 @@ mod tests {
             (By::Repetition, None, true)
         );
         let text = format!(
-            "{SMALL}local = \"/l\"\ncheck = false\n[slurm]\npartition = \"bench\"\n\
+            "{SMALL}local = \"/l\"\ncheck = false\nadmission = false\n[slurm]\npartition = \"bench\"\n\
              constraint = \"epyc&nvme\"\n\
-             extra = [\"--account=perf\"]\n[lanes]\nby = \"part\"\nhosts = 4\nmargin = 3\nwait_minutes = 0"
+             extra = [\"--account=perf\"]\n[lanes]\nby = \"part\"\non_loss = \"restart\"\n\
+             hosts = 4\nmargin = 3\nwait_minutes = 0"
         );
         let file = FleetFile::read("f", &text).unwrap();
+        assert_eq!((small.admission, file.admission), (true, false));
         assert_eq!(file.slurm.constraint.as_deref(), Some("epyc&nvme"));
         assert_eq!(file.slurm.extra, ["--account=perf"]);
+        assert_eq!(
+            (small.on_loss, file.on_loss),
+            (OnLoss::Continue, OnLoss::Restart)
+        );
         assert_eq!(
             (file.by, file.hosts, file.wait_minutes),
             (By::Part, Some(4), 0)

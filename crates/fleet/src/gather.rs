@@ -1,8 +1,8 @@
 //! Gathering: sealed files into the central store. It may be killed at any moment and given again.
 
-use crate::lanes::Lanes;
-use crate::seal::{named_hash, unseal};
-use crate::spool::{Attempt, Spool};
+use crate::lanes::{Lane, Lanes};
+use crate::seal::{Unsealing, named_hash, unseal};
+use crate::spool::{Attempt, Owner, Spool};
 use crate::whole_file::{failed, sync_directory_of};
 use deltabench_model::problem::Problem;
 use deltabench_store::{Merged, Sealed, Store, StoreError, UnitEvent};
@@ -17,7 +17,17 @@ pub struct Gathered {
     /// Runs of attempts beside the one that counts.
     pub beside: Vec<String>,
     /// What could not be taken in, and why. The file stays where it is.
-    pub refused: Vec<Problem>,
+    pub refused: Vec<Refused>,
+}
+
+/// A sealed file that was not taken in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    pub attempt: Attempt,
+    pub file: PathBuf,
+    /// Its content is wrong, and stays wrong: only measuring again helps.
+    pub damaged: bool,
+    pub why: Problem,
 }
 
 /// Takes in all sealed files of an execution. `lab` is the directory of the central store.
@@ -33,21 +43,61 @@ pub fn gather(
     let _lock = lock(lab)?;
     let mut gathered = Gathered::default();
     for unit in &lanes.units {
-        for attempt in spool.attempts(unit.unit) {
-            for sealed in attempt.sealed() {
+        spool.sweep(unit.unit, "");
+        let wanted = wanted(spool, lanes.lane_of(unit.unit));
+        for attempt in in_order(spool, unit.unit, &wanted) {
+            let files = match wanted {
+                Wanted::Nothing => Vec::new(),
+                _ => attempt.sealed(),
+            };
+            for sealed in files {
                 let place = (lab, lanes.execution.as_str(), unit.run.as_str());
                 match one(store, place, (&attempt, &sealed), now_unix_ms) {
                     Ok(Merged::Already) => {}
                     Ok(Merged::Filled) => gathered.units.push(unit.unit),
                     Ok(Merged::Beside(run)) => gathered.beside.push(run),
-                    Err(problem) if problem.of_machine => return Err(problem),
-                    Err(problem) => gathered.refused.push(problem),
+                    Err((why, _)) if why.of_machine => return Err(why),
+                    Err((why, damaged)) => gathered.refused.push(Refused {
+                        attempt: attempt.clone(),
+                        file: sealed.clone(),
+                        damaged,
+                        why,
+                    }),
                 }
             }
             keep_event(store, &lanes.execution, &attempt)?;
         }
     }
     Ok(gathered)
+}
+
+/// What of a lane may be taken in.
+enum Wanted {
+    All,
+    /// Nothing yet: one host has to measure all of it.
+    Nothing,
+    /// This host has; what others measured stands beside.
+    First(String),
+}
+
+fn wanted(spool: &Spool, lane: Option<&Lane>) -> Wanted {
+    match lane {
+        // After a cancellation what is measured is what there is.
+        Some(lane) if lane.one_host && !spool.is_cancelled() => {
+            spool.whole_on(lane).map_or(Wanted::Nothing, Wanted::First)
+        }
+        _ => Wanted::All,
+    }
+}
+
+/// The attempts at a unit in the order in which they count.
+fn in_order(spool: &Spool, unit: u32, wanted: &Wanted) -> Vec<Attempt> {
+    let mut attempts = spool.attempts(unit);
+    if let Wanted::First(uid) = wanted {
+        let is_of = |owner: Owner| owner.host.uid == *uid;
+        attempts.sort_by_key(|attempt| !attempt.owner().is_some_and(is_of));
+    }
+    attempts
 }
 
 /// One that gathers at a time; the lock ends with its process.
@@ -57,6 +107,9 @@ fn lock(lab: &Path) -> Result<File, Problem> {
     locked.map_err(|error| failed("lock", &path, &error))
 }
 
+/// What is wrong, and whether it is the content of the file.
+type Wrong = (Problem, bool);
+
 /// Merges a file, keeps it in the archive of the lab, and marks it in the spool, in this order: whatever is
 /// done already is found done the next time.
 fn one(
@@ -64,11 +117,14 @@ fn one(
     (lab, execution, run): (&Path, &str, &str),
     (attempt, sealed): (&Attempt, &Path),
     now_unix_ms: i64,
-) -> Result<Merged, Problem> {
+) -> Result<Merged, Wrong> {
     let hash = named_hash(sealed).unwrap_or_default().to_owned();
     let copy = lab.join("gathering");
     std::fs::remove_dir_all(&copy).ok();
-    unseal(sealed, &copy)?;
+    unseal(sealed, &copy).map_err(|error| match error {
+        Unsealing::Damaged(problem) => (problem, true),
+        Unsealing::Failed(problem) => (problem, false),
+    })?;
     let bytes = std::fs::metadata(sealed).map_or(0, |data| data.len());
     let merged = store.merge(Sealed {
         lab: &copy,
@@ -82,14 +138,17 @@ fn one(
     });
     std::fs::remove_dir_all(&copy).ok();
     let merged = merged.map_err(|error| refused(&error, sealed, &copy))?;
-    keep(lab, sealed, &hash)?;
-    attempt.set_gathered(&hash)?;
-    std::fs::remove_file(sealed).map_err(|error| failed("remove", sealed, &error))?;
+    let kept = keep(lab, sealed, &hash)
+        .and_then(|_| attempt.set_gathered(&hash, matches!(merged, Merged::Beside(_))))
+        .and_then(|()| {
+            std::fs::remove_file(sealed).map_err(|error| failed("remove", sealed, &error))
+        });
+    kept.map_err(|problem| (problem, false))?;
     Ok(merged)
 }
 
 /// What is wrong with a sealed file, by its name; or with the central store.
-fn refused(error: &StoreError, sealed: &Path, copy: &Path) -> Problem {
+fn refused(error: &StoreError, sealed: &Path, copy: &Path) -> Wrong {
     let of_file = match error {
         StoreError::Newer { path, .. }
         | StoreError::Foreign { path }
@@ -100,13 +159,18 @@ fn refused(error: &StoreError, sealed: &Path, copy: &Path) -> Problem {
         _ => false,
     };
     if !of_file {
-        return Problem::of(error).of_machine();
+        return (Problem::of(error).of_machine(), false);
     }
+    let damaged = matches!(
+        error,
+        StoreError::Damaged { .. } | StoreError::Foreign { .. }
+    );
     let copied = copy.join(deltabench_store::FILE_NAME).display().to_string();
     let text = error.to_string().replace(&copied, "it");
-    Problem::new(format!("{} cannot be merged", sealed.display()))
+    let problem = Problem::new(format!("{} cannot be merged", sealed.display()))
         .detail(text)
-        .hint("it stays where it is; the other units are not touched by it")
+        .hint("it stays where it is; the other units are not touched by it");
+    (problem, damaged)
 }
 
 /// Copies a file into the archive, durably.

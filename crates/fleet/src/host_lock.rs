@@ -18,8 +18,8 @@ const PLACE: &str = "/var/tmp/deltabench-host.lock";
 pub const NAME: &str = "host.lock";
 /// Everybody opens it for reading, which is enough to lock it.
 const MODE: u32 = 0o644;
-/// In a directory that everybody writes, a link may lead anywhere.
-const NO_FOLLOW: i32 = libc::O_NOFOLLOW;
+/// In a directory that everybody writes, a link may lead anywhere, and a pipe may wait for ever.
+const NO_FOLLOW: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 /// Whether this process has the machine alone.
 static OURS: AtomicBool = AtomicBool::new(false);
@@ -115,7 +115,10 @@ pub fn path() -> PathBuf {
 ///
 /// Errors: a file that cannot be made.
 pub fn alone(path: &Path, holder: &Holder) -> Result<Tried, Problem> {
-    let fail = |error: std::io::Error| failed("lock", path, &error);
+    let fail = |error: std::io::Error| match is_something_else(path) {
+        true => something_else(path),
+        false => failed("lock", path, &error),
+    };
     let mut file = opened(path).map_err(fail)?;
     match file.try_lock() {
         Ok(()) => {}
@@ -138,13 +141,35 @@ pub fn is_ours() -> bool {
 
 /// Takes the machine beside others that measure, if no lane has it. Where there can be no lock there can be
 /// no lane either: `None`.
-pub fn beside_others(path: &Path) -> Option<Tried> {
-    let mut file = opened(path).ok()?;
-    match file.try_lock_shared() {
+///
+/// Errors: something else is in the place of the file, so that lanes and others would not see each other.
+pub fn beside_others(path: &Path) -> Result<Option<Tried>, Problem> {
+    let mut file = match opened(path) {
+        Ok(file) => file,
+        Err(_) if is_something_else(path) => return Err(something_else(path)),
+        Err(_) => return Ok(None),
+    };
+    Ok(match file.try_lock_shared() {
         Ok(()) => Some(Ok(HostLock { file, alone: false })),
         Err(TryLockError::WouldBlock) => Some(Err(holder_in(&mut file))),
         Err(TryLockError::Error(_)) => None,
-    }
+    })
+}
+
+/// Whether there is a link, a directory, a pipe.
+fn is_something_else(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|data| !data.is_file())
+}
+
+fn something_else(path: &Path) -> Problem {
+    Problem::new(format!("{} is no plain file", path.display()))
+        .detail(
+            "it is the lock of this host; through a link two measurements would not see each other",
+        )
+        .hint(format!(
+            "see who made it, then remove it: ls -l {0}",
+            path.display()
+        ))
 }
 
 fn holder_in(file: &mut File) -> Option<Holder> {
@@ -156,6 +181,14 @@ fn holder_in(file: &mut File) -> Option<Holder> {
 
 /// Opens the file as well as we may: for writing, else for reading; made if it is not there.
 fn opened(path: &Path) -> std::io::Result<File> {
+    let file = opened_as_it_is(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(ErrorKind::InvalidInput.into())
+}
+
+fn opened_as_it_is(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(NO_FOLLOW);
     match options.clone().write(true).open(path) {
@@ -192,19 +225,33 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join(NAME);
         let holder = Holder::own("e", 3);
-        let one = beside_others(&path).unwrap().unwrap();
-        let two = beside_others(&path).unwrap().unwrap();
+        let beside = || beside_others(&path).unwrap().unwrap();
+        let one = beside().unwrap();
+        let two = beside().unwrap();
         assert_eq!(alone(&path, &holder).unwrap().unwrap_err(), None);
         drop((one, two));
         let lane = alone(&path, &holder).unwrap().unwrap();
-        assert_eq!(
-            beside_others(&path).unwrap().unwrap_err(),
-            Some(holder.clone())
-        );
+        assert_eq!(beside().unwrap_err(), Some(holder.clone()));
         let again = alone(&path, &Holder::own("f", 0)).unwrap().unwrap_err();
         assert_eq!(again, Some(holder), "who holds it is told");
         drop(lane);
-        assert!(beside_others(&path).unwrap().is_ok());
+        assert!(beside().is_ok());
+    }
+
+    #[test]
+    fn a_link_in_its_place_is_refused_by_both() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join(NAME);
+        std::os::unix::fs::symlink(place.path().join("elsewhere"), &path).unwrap();
+        let lane = alone(&path, &Holder::own("e", 3)).unwrap_err();
+        assert!(lane.error.contains("is no plain file"), "{lane}");
+        assert_eq!(beside_others(&path).unwrap_err().error, lane.error);
+        assert!(!place.path().join("elsewhere").exists());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert!(beside_others(&path).is_err());
+        // Where there can be no file there can be no lane.
+        assert!(beside_others(Path::new("/proc/no/lock")).unwrap().is_none());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which units share a host, and all that a host must know of them: `lanes.json`.
 
-use crate::file::By;
+use crate::file::{By, OnLoss};
 use crate::fixture::Fixture;
 use crate::ship::Shipped;
 use deltabench_model::plan::Plan;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Format of the file.
-pub const LANES_FORMAT: (&str, u32) = ("deltabench.lanes", 1);
+pub const LANES_FORMAT: (&str, u32) = ("deltabench.lanes", 2);
 
 /// Minutes that every lane may take beside its units: copying, looking at the host.
 const ASIDE_MINUTES: u32 = 30;
@@ -28,12 +28,21 @@ pub struct Lanes {
     pub binary_sha256: String,
     /// The fleet file: its name and its text.
     pub fleet: (String, String),
+    /// Options of `deltabench fleet lane`: how servers run on the hosts.
+    pub options: Vec<String>,
     /// What is measured instead of servers, in tests of the machinery.
     pub fixture: Option<Fixture>,
     /// Trees of servers that hosts may have to copy.
     pub shipped: Vec<Shipped>,
     pub units: Vec<Unit>,
     pub lanes: Vec<Lane>,
+}
+
+/// What every version of the file begins with.
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+    version: u32,
 }
 
 /// One part of the experiment in one repetition.
@@ -55,6 +64,8 @@ pub struct Lane {
     pub units: Vec<u32>,
     /// Its time limit.
     pub minutes: u32,
+    /// Its units count only if one host has measured all of them.
+    pub one_host: bool,
 }
 
 impl Lanes {
@@ -82,23 +93,27 @@ impl Lanes {
             .unwrap_or(ASIDE_MINUTES)
     }
 
-    /// Refuses a file of another format.
+    /// Reads the file.
     ///
-    /// Errors: what it is instead.
-    pub fn check(self) -> Result<Self, Problem> {
-        if (self.format.as_str(), self.version) == LANES_FORMAT {
-            return Ok(self);
+    /// Errors: another format, and what it is instead; a file that is none.
+    pub fn read(text: &[u8]) -> Result<Self, Problem> {
+        let none =
+            |error: serde_json::Error| Problem::new("these are no lanes").detail(error.to_string());
+        let head: Head = serde_json::from_slice(text).map_err(none)?;
+        if (head.format.as_str(), head.version) != LANES_FORMAT {
+            return Err(
+                Problem::new(format!("lanes of format {} {}", head.format, head.version))
+                    .detail("all hosts of an execution use the deltabench that it was started with")
+                    .hint("use that one: it is in `bin` of the shared directory"),
+            );
         }
-        Err(
-            Problem::new(format!("lanes of format {} {}", self.format, self.version))
-                .detail("all hosts of an execution use the deltabench that it was started with"),
-        )
+        serde_json::from_slice(text).map_err(none)
     }
 }
 
 /// Puts units into lanes. Which lane a host takes is not chosen by us; the order in a lane follows from the
 /// seed of the execution's first run.
-pub fn lanes(units: &[Unit], by: By, margin: f64) -> Vec<Lane> {
+pub fn lanes(units: &[Unit], (by, on_loss): (By, OnLoss), margin: f64) -> Vec<Lane> {
     let seed = units.first().map_or(0, |unit| unit.plan.seed);
     let mut groups: BTreeMap<u32, Vec<&Unit>> = BTreeMap::new();
     for unit in units {
@@ -121,6 +136,7 @@ pub fn lanes(units: &[Unit], by: By, margin: f64) -> Vec<Lane> {
             lane,
             units: group.iter().map(|unit| unit.unit).collect(),
             minutes: minutes(seconds * margin),
+            one_host: on_loss == OnLoss::Restart && group.len() > 1,
         });
     }
     lanes

@@ -1,6 +1,6 @@
 //! Sealing: a unit's lab as one finished file, named by its hash.
 
-use crate::spool::{Attempt, SEALED};
+use crate::spool::{Attempt, PACKING, SEALED};
 use crate::whole_file::{failed, sha256, sync_directory_of};
 use deltabench_model::problem::Problem;
 use deltabench_store::{FILE_NAME, Store};
@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Seals a lab into the directory of an attempt: packed beside, durable, then named by its hash.
@@ -22,7 +22,7 @@ pub fn seal(store: &Store, local: &Path, attempt: &Attempt) -> Result<PathBuf, P
     store.copy_to(&plain).map_err(store_failed)?;
     let packed = attempt
         .directory()
-        .join(format!("sealing-{}", std::process::id()));
+        .join(format!("{PACKING}{}", std::process::id()));
     let pack = || -> io::Result<()> {
         let mut encoder = GzEncoder::new(File::create(&packed)?, Compression::default());
         io::copy(&mut File::open(&plain)?, &mut encoder)?;
@@ -46,14 +46,28 @@ pub fn named_hash(sealed: &Path) -> Option<&str> {
     name.strip_prefix(SEALED.0)?.strip_suffix(SEALED.1)
 }
 
+/// Why a sealed file was not unpacked.
+#[derive(Debug)]
+pub enum Unsealing {
+    /// Its content is wrong, and stays wrong.
+    Damaged(Problem),
+    /// It cannot be read, or the copy cannot be written.
+    Failed(Problem),
+}
+
 /// Unpacks a sealed file into a directory of its own, as a lab.
 ///
-/// Errors: a file whose content is not what its name says, or is no archive.
-pub fn unseal(sealed: &Path, into: &Path) -> Result<(), Problem> {
-    let hash = sha256(sealed)?;
+/// Errors: a file whose content is not what its name says, or is no archive; a disk that is full.
+pub fn unseal(sealed: &Path, into: &Path) -> Result<(), Unsealing> {
+    let hash = sha256(sealed).map_err(Unsealing::Failed)?;
+    let damaged = |why: String| {
+        let problem = Problem::new(format!("{} is damaged", sealed.display()));
+        Unsealing::Damaged(problem.detail(why))
+    };
     if named_hash(sealed) != Some(hash.as_str()) {
-        return Err(Problem::new(format!("{} is damaged", sealed.display()))
-            .detail(format!("its name says another content: SHA-256 is {hash}")));
+        return Err(damaged(format!(
+            "its name says another content: SHA-256 is {hash}"
+        )));
     }
     let unpack = || -> io::Result<()> {
         std::fs::create_dir_all(into)?;
@@ -61,5 +75,10 @@ pub fn unseal(sealed: &Path, into: &Path) -> Result<(), Problem> {
         io::copy(&mut GzDecoder::new(File::open(sealed)?), &mut plain)?;
         Ok(())
     };
-    unpack().map_err(|error| failed("unpack", sealed, &error))
+    unpack().map_err(|error| match error.kind() {
+        ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof => {
+            damaged(error.to_string())
+        }
+        _ => Unsealing::Failed(failed("unpack", sealed, &error)),
+    })
 }

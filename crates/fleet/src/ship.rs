@@ -1,6 +1,7 @@
 //! Programs that travel: deltabench itself and servers, once for an execution, with their hashes.
 
-use crate::whole_file::{failed, sha256};
+use crate::tree::{self, bytes_of, copied};
+use crate::whole_file::{failed, sha256, sweep, sync_directory_of};
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -17,6 +18,8 @@ const DIGITS: usize = 12;
 pub struct Shipped {
     /// SHA-256 of the server's program, by which plans name it.
     pub binary_sha256: String,
+    /// SHA-256 over all of its tree: libraries and shared files measure, too.
+    pub tree_sha256: String,
     /// Its tree in the shared directory.
     pub tree: PathBuf,
     /// The program's directory, or the embedded engine's file, in that tree.
@@ -39,6 +42,7 @@ pub fn own_hash() -> Result<String, Problem> {
 pub fn program(shared: &Path) -> Result<(PathBuf, String), Problem> {
     let own = Path::new(OWN);
     let hash = own_hash()?;
+    sweep(&shared.join("bin"), is_left);
     let kept = shared
         .join("bin")
         .join(format!("deltabench-{}", short(&hash)));
@@ -48,7 +52,8 @@ pub fn program(shared: &Path) -> Result<(PathBuf, String), Problem> {
             fs::create_dir_all(shared.join("bin"))?;
             fs::copy(own, &beside)?;
             fs::File::open(&beside)?.sync_all()?;
-            fs::rename(&beside, &kept)
+            fs::rename(&beside, &kept)?;
+            sync_directory_of(&kept)
         };
         done().map_err(|error| failed("write", &kept, &error))?;
     }
@@ -98,6 +103,8 @@ pub fn servers<'a>(
     plans: impl Iterator<Item = &'a Plan>,
 ) -> Result<Vec<Shipped>, Problem> {
     let mut shipped: Vec<Shipped> = Vec::new();
+    let all = shared.join("servers");
+    sweep(&all, is_left);
     for plan in plans {
         for server in plan
             .servers
@@ -112,10 +119,12 @@ pub fn servers<'a>(
             let Some((tree, within)) = tree_of(installation) else {
                 continue;
             };
-            let kept = shared.join("servers").join(short(hash));
-            copied(tree, &kept)?;
+            let tree_sha256 = tree::hash(tree)?;
+            let kept = all.join(short(&tree_sha256));
+            copied(tree, &kept, &tree_sha256)?;
             shipped.push(Shipped {
                 binary_sha256: hash.clone(),
+                tree_sha256,
                 tree: kept,
                 within,
             });
@@ -136,10 +145,10 @@ pub fn settle(plan: &mut Plan, shipped: &[Shipped], local: &Path) -> Result<(), 
         }
         let wanted = installation.binary_sha256.clone();
         let found = installation.binary();
-        if found.exists() && sha256(&found)? == wanted {
+        let sent = shipped.iter().find(|sent| sent.binary_sha256 == wanted);
+        if found.exists() && sha256(&found)? == wanted && is_as_sent(installation, sent)? {
             continue;
         }
-        let sent = shipped.iter().find(|sent| sent.binary_sha256 == wanted);
         let Some(sent) = sent else {
             let what = match found.exists() {
                 true => format!(
@@ -156,8 +165,8 @@ pub fn settle(plan: &mut Plan, shipped: &[Shipped], local: &Path) -> Result<(), 
             .detail(format!("{what}; planned was SHA-256 {wanted}"))
             .hint("name servers that travel (postgres:VERSION, git:…), or install the same everywhere"));
         };
-        let tree = local.join("servers").join(short(&wanted));
-        copied(&sent.tree, &tree)?;
+        let tree = local.join("servers").join(short(&sent.tree_sha256));
+        copied(&sent.tree, &tree, &sent.tree_sha256)?;
         installation.bin_dir = tree.join(&sent.within);
         let now = sha256(&installation.binary())?;
         if now != wanted {
@@ -176,52 +185,21 @@ pub fn settle(plan: &mut Plan, shipped: &[Shipped], local: &Path) -> Result<(), 
     Ok(())
 }
 
+/// Whether what is here already is all that was sent, and not only its program. What did not travel is the
+/// host's own.
+fn is_as_sent(installation: &Installation, sent: Option<&Shipped>) -> Result<bool, Problem> {
+    match (sent, tree_of(installation)) {
+        (Some(sent), Some((tree, _))) => Ok(tree::hash(tree)? == sent.tree_sha256),
+        _ => Ok(true),
+    }
+}
+
+/// What a copy is called before it is whole.
+fn is_left(name: &str) -> bool {
+    name.contains(".new-")
+}
+
 /// The first digits of a hash.
 pub fn short(hash: &str) -> &str {
     hash.get(..DIGITS).unwrap_or(hash)
-}
-
-/// Copies a tree, if it is not there: beside, then moved to its place.
-fn copied(from: &Path, to: &Path) -> Result<(), Problem> {
-    if to.exists() {
-        return Ok(());
-    }
-    let beside = to.with_extension(format!("new-{}", std::process::id()));
-    let done = || -> io::Result<()> {
-        fs::remove_dir_all(&beside).ok();
-        copy_tree(from, &beside)?;
-        match fs::rename(&beside, to) {
-            // Another lane was quicker.
-            Err(_) if to.exists() => fs::remove_dir_all(&beside),
-            moved => moved,
-        }
-    };
-    done().map_err(|error| failed("copy to", to, &error))
-}
-
-fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (source, target) = (entry.path(), to.join(entry.file_name()));
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            copy_tree(&source, &target)?;
-        } else if kind.is_symlink() {
-            std::os::unix::fs::symlink(fs::read_link(&source)?, &target)?;
-        } else {
-            fs::copy(&source, &target)?;
-        }
-    }
-    Ok(())
-}
-
-fn bytes_of(tree: &Path) -> u64 {
-    let entries = fs::read_dir(tree).into_iter().flatten().flatten();
-    let size = |entry: fs::DirEntry| match entry.file_type() {
-        Ok(kind) if kind.is_dir() => bytes_of(&entry.path()),
-        Ok(kind) if kind.is_file() => entry.metadata().map_or(0, |data| data.len()),
-        _ => 0,
-    };
-    entries.map(size).sum()
 }

@@ -2,17 +2,23 @@
 //!
 //! ```text
 //! SHARED/x/EXECUTION/lanes.json             what hosts have to know, written once
-//!                    jobs/N.json            what was handed to the engine
+//!                    jobs/N.json            what is, or was to be, handed to the engine
+//!                    handing.lock           who hands lanes in has it locked
 //!                    cancelled              no attempt is begun or gone on with any more
 //!                    avoid/UID.json         a host that was found unfit
+//!                    admitted/UID.json      a host on which a server was as fast as itself
 //!                    unit-007/attempt-1/    made by the host that takes the unit; a later attempt ends it
 //!                        owner.json  beat.json  end.json  sealed-SHA256.sqlite.gz  gathered-SHA256
+//!                        damaged-…          a sealed file that is not what its name says
 //! ```
 
-use crate::lanes::Lanes;
-use crate::whole_file::{failed, read_json, write, write_json};
+use crate::host_lock::is_process;
+use crate::lanes::{Lane, Lanes};
+use crate::whole_file::{failed, read_json, remove, sweep, write, write_json};
 use deltabench_model::problem::Problem;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +26,13 @@ use std::path::{Path, PathBuf};
 pub(crate) const SEALED: (&str, &str) = ("sealed-", ".sqlite.gz");
 /// What marks a sealed file that is in the central store.
 const GATHERED: &str = "gathered-";
+/// What marks one that is there as a run of its own, beside the one that counts.
+const BESIDE: &str = "beside-";
+/// What a file begins with while it is packed.
+pub(crate) const PACKING: &str = "sealing-";
+
+/// How often a unit goes elsewhere because its host was unfit.
+const ELSEWHERE: usize = 1;
 
 /// A host, as attempts name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,17 +110,31 @@ pub struct End {
     pub at_unix_ms: i64,
 }
 
-/// What was handed to the engine.
+/// What is handed to the engine. It is written before that, so that a job is found again whose submitter was
+/// killed before it could write what the engine had answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// The engine's name of it.
-    pub job: String,
+    /// Its number in the execution, from 1.
+    pub number: u32,
+    /// Its name in the engine's lists; no other job has it.
+    pub name: String,
+    /// The engine's name of it; absent until the engine has answered.
+    pub job: Option<String>,
+    /// Nobody handed it in: the submitter was killed before.
+    pub given_up: bool,
     /// `lanes` or `gather`.
     pub what: String,
     /// The lanes.
     pub elements: Vec<u32>,
     /// Milliseconds since 1970.
     pub at_unix_ms: i64,
+}
+
+impl Job {
+    /// Whether it is known what became of it.
+    pub fn is_settled(&self) -> bool {
+        self.job.is_some() || self.given_up
+    }
 }
 
 /// A host that an execution avoids.
@@ -133,6 +160,16 @@ pub struct Attempt {
 }
 
 impl Spool {
+    /// The spools of all executions in a shared directory, by name.
+    pub fn all(shared: &Path) -> Vec<Self> {
+        let entries = std::fs::read_dir(shared.join("x"));
+        let spools = entries.into_iter().flatten().flatten();
+        let mut all: Vec<Self> = spools.map(|entry| Self::at(&entry.path())).collect();
+        all.retain(|spool| spool.lanes_file().exists());
+        all.sort_by(|one, other| one.root.cmp(&other.root));
+        all
+    }
+
     /// The spool of an execution in a shared directory.
     pub fn of(shared: &Path, execution: &str) -> Self {
         Self {
@@ -190,10 +227,15 @@ impl Spool {
     pub fn lanes(&self) -> Result<Lanes, Problem> {
         let file = self.lanes_file();
         let text = std::fs::read(&file).map_err(|error| failed("read", &file, &error))?;
-        let lanes: Lanes = serde_json::from_slice(&text).map_err(|error| {
-            Problem::new(format!("{} cannot be read", file.display())).detail(error.to_string())
-        })?;
-        lanes.check()
+        Lanes::read(&text).map_err(|problem| {
+            let why = problem.detail.unwrap_or_default();
+            let told = Problem::new(format!("{} cannot be read", file.display()))
+                .detail(format!("{}: {why}", problem.error));
+            match problem.hint {
+                Some(hint) => told.hint(hint),
+                None => told,
+            }
+        })
     }
 
     fn unit_directory(&self, unit: u32) -> PathBuf {
@@ -260,10 +302,34 @@ impl Spool {
         last > attempt.number
     }
 
-    /// Whether a unit is to be left alone: it failed, and would fail again.
+    /// Whether a unit is to be left alone: it failed, and would fail again; or several hosts were unfit.
     pub fn has_failed(&self, unit: u32) -> bool {
-        let end = self.attempts(unit).last().and_then(Attempt::end);
-        end.is_some_and(|end| end.word == EndWord::Failed) && !self.again(unit).exists()
+        let attempts = self.attempts(unit);
+        let word = |attempt: &Attempt| attempt.end().map(|end| end.word);
+        let is_unfit = |attempt: &&Attempt| word(attempt) == Some(EndWord::Unfit);
+        // One that has not ended, or was killed, says nothing.
+        let is_over = match attempts.last().and_then(word) {
+            Some(EndWord::Failed) => true,
+            Some(EndWord::Unfit) => attempts.iter().filter(is_unfit).count() > ELSEWHERE,
+            _ => false,
+        };
+        is_over && !self.again(unit).exists()
+    }
+
+    /// Removes what is left of packing measurements, where whoever packed is gone: attempts that have an end,
+    /// and those of processes of this host that do not run any more.
+    pub fn sweep(&self, unit: u32, host_uid: &str) {
+        for attempt in self.attempts(unit) {
+            let is_gone = |owner: Owner| {
+                owner.host.uid == host_uid && !is_process(owner.pid, owner.process_start)
+            };
+            let is_left = |name: &str| name.starts_with(PACKING);
+            if attempt.end().is_some() || attempt.owner().is_some_and(is_gone) {
+                attempt.files(is_left).iter().for_each(|file| remove(file));
+            } else {
+                sweep(&attempt.directory, is_left);
+            }
+        }
     }
 
     /// Says that a unit that failed is to be tried again.
@@ -279,9 +345,36 @@ impl Spool {
 
     /// Whether a unit has measurements that are complete.
     pub fn is_sealed(&self, unit: u32) -> bool {
-        let attempts = self.attempts(unit);
-        let is_sealed = |one: &Attempt| one.gathered().is_some() || !one.sealed().is_empty();
-        attempts.iter().any(is_sealed)
+        self.attempts(unit).iter().any(Attempt::is_complete)
+    }
+
+    /// Whether a unit needs no more measuring on a host. If its lane has to be of one host it counts only
+    /// there, until another host has all of the lane.
+    pub fn is_done(&self, unit: u32, lane: &Lane, host_uid: &str) -> bool {
+        match lane.one_host {
+            false => self.is_sealed(unit),
+            true => self.hosts_of(unit).contains(host_uid) || self.whole_on(lane).is_some(),
+        }
+    }
+
+    /// The host that has measured all units of a lane but those that failed for good.
+    pub fn whole_on(&self, lane: &Lane) -> Option<String> {
+        let units = lane.units.iter();
+        let mut each = units
+            .filter(|unit| self.is_sealed(**unit) || !self.has_failed(**unit))
+            .map(|unit| self.hosts_of(*unit));
+        let first = each.next()?;
+        let all = each.fold(first, |all, hosts| &all & &hosts);
+        all.into_iter().next()
+    }
+
+    /// The identifiers of hosts that have measured a unit completely.
+    fn hosts_of(&self, unit: u32) -> BTreeSet<String> {
+        let attempts = self.attempts(unit).into_iter();
+        let complete = attempts.filter(Attempt::is_complete);
+        complete
+            .filter_map(|attempt| Some(attempt.owner()?.host.uid))
+            .collect()
     }
 
     /// Says that nothing more of the execution is to be measured.
@@ -314,18 +407,52 @@ impl Spool {
         self.root.join("log")
     }
 
-    /// Keeps what was handed to the engine.
+    /// Takes the right to hand lanes in, for as long as the file is open; `None` if somebody else has it.
     ///
-    /// Errors: a directory that cannot be written.
-    pub fn add_job(&self, job: &Job) -> Result<(), Problem> {
-        let number = self.jobs().len() + 1;
-        write_json(
-            &self.root.join("jobs").join(format!("{number:04}.json")),
-            job,
-        )
+    /// Errors: a directory that cannot be written, or has no locks.
+    pub fn hand_in_alone(&self) -> Result<Option<File>, Problem> {
+        let path = self.root.join("handing.lock");
+        let file = File::create(&path).map_err(|error| failed("make", &path, &error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(failed("lock", &path, &error)),
+        }
     }
 
-    /// What was handed to the engine, the first first.
+    /// Says what is to be handed to the engine now; its name follows from the execution's.
+    ///
+    /// Errors: a directory that cannot be written.
+    pub fn intend(&self, what: &str, elements: &[u32], at_unix_ms: i64) -> Result<Job, Problem> {
+        let number = self.jobs().last().map_or(0, |job| job.number) + 1;
+        let job = Job {
+            number,
+            name: format!("dlb-{}-{number}-{what}", self.execution()),
+            job: None,
+            given_up: false,
+            what: what.to_owned(),
+            elements: elements.to_vec(),
+            at_unix_ms,
+        };
+        self.set_job(&job)?;
+        Ok(job)
+    }
+
+    /// Says what became of a job that was to be handed in.
+    ///
+    /// Errors: a directory that cannot be written.
+    pub fn set_job(&self, job: &Job) -> Result<(), Problem> {
+        let file = format!("{:04}.json", job.number);
+        write_json(&self.root.join("jobs").join(file), job)
+    }
+
+    /// The name of the execution.
+    pub fn execution(&self) -> String {
+        let name = self.root.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// What was handed to the engine or was to be, the first first.
     pub fn jobs(&self) -> Vec<Job> {
         all_in(&self.root.join("jobs"))
     }
@@ -334,11 +461,46 @@ impl Spool {
     ///
     /// Errors: a directory that cannot be written.
     pub fn avoid(&self, avoided: &Avoided) -> Result<(), Problem> {
-        let name = avoided.host.uid.replace('/', "-");
-        write_json(
-            &self.root.join("avoid").join(format!("{name}.json")),
-            avoided,
-        )
+        make(&self.root.join("avoid"))?;
+        write_json(&self.avoid_file(&avoided.host), avoided)
+    }
+
+    /// Says that a host can tell equal things, and need not show it again in this execution.
+    ///
+    /// Errors: a directory that cannot be written.
+    pub fn admit(&self, host: &HostName) -> Result<(), Problem> {
+        make(&self.root.join("admitted"))?;
+        write_json(&self.admitted_file(host), host)
+    }
+
+    /// Whether it has shown that.
+    pub fn has_admitted(&self, host: &HostName) -> bool {
+        self.admitted_file(host).exists()
+    }
+
+    fn admitted_file(&self, host: &HostName) -> PathBuf {
+        let name = host.uid.replace('/', "-");
+        self.root.join("admitted").join(format!("{name}.json"))
+    }
+
+    /// Avoids a host no more, which is named by its identifier or the engine's name; whether it was avoided.
+    ///
+    /// Errors: a file that cannot be removed.
+    pub fn forgive(&self, host: &str) -> Result<bool, Problem> {
+        let mut was = false;
+        for avoided in self.avoided() {
+            if avoided.host.uid == host || avoided.host.node == host {
+                let file = self.avoid_file(&avoided.host);
+                std::fs::remove_file(&file).map_err(|error| failed("remove", &file, &error))?;
+                was = true;
+            }
+        }
+        Ok(was)
+    }
+
+    fn avoid_file(&self, host: &HostName) -> PathBuf {
+        let name = host.uid.replace('/', "-");
+        self.root.join("avoid").join(format!("{name}.json"))
     }
 
     /// The hosts that are avoided.
@@ -388,7 +550,13 @@ impl Attempt {
         self.files(is_sealed)
     }
 
-    /// The hash of its file that was gathered.
+    /// Whether it has measurements that are complete.
+    pub fn is_complete(&self) -> bool {
+        let is_beside = |name: &str| name.starts_with(BESIDE);
+        self.gathered().is_some() || !self.sealed().is_empty() || !self.files(is_beside).is_empty()
+    }
+
+    /// The hash of its file that was gathered and counts.
     pub fn gathered(&self) -> Option<String> {
         let mark = self
             .files(|name| name.starts_with(GATHERED))
@@ -398,9 +566,20 @@ impl Attempt {
         Some(name.to_owned())
     }
 
-    /// Says that its file is in the central store.
-    pub(crate) fn set_gathered(&self, sha256: &str) -> Result<(), Problem> {
-        write(&self.directory.join(format!("{GATHERED}{sha256}")), b"")
+    /// Says that its file is in the central store, and whether beside the one that counts.
+    pub(crate) fn set_gathered(&self, sha256: &str, beside: bool) -> Result<(), Problem> {
+        let word = if beside { BESIDE } else { GATHERED };
+        write(&self.directory.join(format!("{word}{sha256}")), b"")
+    }
+
+    /// Puts a sealed file aside that is not what its name says; the unit is then measured again.
+    ///
+    /// Errors: a directory that cannot be written.
+    pub fn put_aside(&self, sealed: &Path) -> Result<PathBuf, Problem> {
+        let name = sealed.file_name().unwrap_or_default().to_string_lossy();
+        let aside = self.directory.join(format!("damaged-{name}"));
+        std::fs::rename(sealed, &aside).map_err(|error| failed("rename", sealed, &error))?;
+        Ok(aside)
     }
 
     fn files(&self, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
@@ -430,4 +609,146 @@ fn all_in<T: serde::de::DeserializeOwned>(directory: &Path) -> Vec<T> {
         .collect();
     files.sort();
     files.iter().filter_map(|file| read_json(file)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes::LANES_FORMAT;
+
+    fn lanes() -> Lanes {
+        Lanes {
+            format: LANES_FORMAT.0.to_owned(),
+            version: LANES_FORMAT.1,
+            execution: "study".to_owned(),
+            lab: PathBuf::from("/lab"),
+            binary_sha256: String::new(),
+            fleet: (String::new(), String::new()),
+            options: vec!["--huge-pages".to_owned(), "off".to_owned()],
+            fixture: None,
+            shipped: Vec::new(),
+            units: Vec::new(),
+            lanes: Vec::new(),
+        }
+    }
+
+    fn owner(uid: &str, pid: u32, process_start: u64) -> Owner {
+        Owner {
+            host: HostName {
+                uid: uid.to_owned(),
+                node: format!("node {uid}"),
+            },
+            pid,
+            process_start,
+            boot_id: None,
+            lane: 0,
+            at_unix_ms: 0,
+        }
+    }
+
+    fn spool(place: &Path) -> Spool {
+        let spool = Spool::of(place, "study");
+        spool.create(&lanes()).unwrap();
+        make(&spool.unit_directory(1)).unwrap();
+        spool
+    }
+
+    #[test]
+    fn of_two_executions_of_a_name_one_is_refused_and_its_lanes_are_not_touched() {
+        let place = tempfile::tempdir().unwrap();
+        let spool = spool(place.path());
+        let mut others = lanes();
+        others.options.clear();
+        let refused = spool.create(&others).unwrap_err();
+        assert!(
+            refused.error.ends_with("x/study already exists"),
+            "{refused}"
+        );
+        assert_eq!(spool.lanes().unwrap(), lanes());
+        std::fs::write(
+            spool.lanes_file(),
+            r#"{"format": "deltabench.lanes", "version": 1}"#,
+        )
+        .unwrap();
+        let older = spool.lanes().unwrap_err();
+        assert!(
+            older
+                .detail
+                .unwrap()
+                .contains("lanes of format deltabench.lanes 1")
+        );
+    }
+
+    #[test]
+    fn one_hands_in_at_a_time_and_a_job_without_an_answer_is_known_as_one() {
+        let place = tempfile::tempdir().unwrap();
+        let spool = spool(place.path());
+        let alone = spool.hand_in_alone().unwrap().unwrap();
+        assert!(spool.hand_in_alone().unwrap().is_none());
+        drop(alone);
+        assert!(spool.hand_in_alone().unwrap().is_some());
+        let mut first = spool.intend("lanes", &[0, 1], 5).unwrap();
+        assert_eq!(first.name, "dlb-study-1-lanes");
+        assert!(!spool.jobs()[0].is_settled());
+        first.job = Some("17".to_owned());
+        spool.set_job(&first).unwrap();
+        let second = spool.intend("gather", &[0], 6).unwrap();
+        assert_eq!(spool.jobs(), [first, second]);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_of_packing_goes_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let spool = spool(place.path());
+        let (pid, start) = crate::host_lock::own_process();
+        let alive = spool.claim(1, &owner("here", pid, start)).unwrap();
+        let dead = spool.claim(1, &owner("here", pid, start + 1)).unwrap();
+        let elsewhere = spool.claim(1, &owner("there", pid, start + 1)).unwrap();
+        for attempt in [&alive, &dead, &elsewhere] {
+            std::fs::write(attempt.directory.join("sealing-7"), "").unwrap();
+        }
+        spool.sweep(1, "here");
+        let left = |attempt: &Attempt| attempt.directory.join("sealing-7").exists();
+        assert_eq!(
+            [left(&alive), left(&dead), left(&elsewhere)],
+            [true, false, true]
+        );
+        assert!(dead.owner().is_some());
+        let end = End {
+            word: EndWord::Failed,
+            text: String::new(),
+            at_unix_ms: 0,
+        };
+        elsewhere.set_end(&end).unwrap();
+        spool.sweep(1, "here");
+        assert!(!left(&elsewhere) && left(&alive));
+    }
+
+    #[test]
+    fn a_host_is_forgiven_by_either_name_and_units_go_elsewhere_once() {
+        let place = tempfile::tempdir().unwrap();
+        let spool = spool(place.path());
+        for name in ["u/1", "u2"] {
+            let host = owner(name, 0, 0).host;
+            let why = "cold".to_owned();
+            spool.avoid(&Avoided { host, why }).unwrap();
+        }
+        assert!(spool.forgive("node u/1").unwrap() && !spool.forgive("u/1").unwrap());
+        assert_eq!(spool.avoided().len(), 1);
+        for expected in [false, true] {
+            let attempt = spool.claim(1, &owner("a", 1, 1)).unwrap();
+            let end = End {
+                word: EndWord::Unfit,
+                text: String::new(),
+                at_unix_ms: 0,
+            };
+            attempt.set_end(&end).unwrap();
+            assert_eq!(spool.has_failed(1), expected);
+        }
+        spool.try_again(1).unwrap();
+        assert!(!spool.has_failed(1));
+        // The attempt that this asked for has not ended, and goes on when it was killed.
+        spool.claim(1, &owner("a", 1, 1)).unwrap();
+        assert!(!spool.has_failed(1));
+    }
 }

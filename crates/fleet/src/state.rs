@@ -125,3 +125,43 @@ fn is_silent(attempt: &Attempt, now_unix_ms: i64) -> bool {
     let passed = u64::try_from(now_unix_ms.saturating_sub(last)).unwrap_or(0);
     to_f64(passed) / 1000.0 > PATIENCE_TIMES * allowance + PATIENCE_SECONDS
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spool::Owner;
+
+    #[test]
+    fn an_attempt_is_silent_after_what_was_planned_and_five_minutes() {
+        let place = tempfile::tempdir().unwrap();
+        let spool = Spool::at(place.path());
+        std::fs::create_dir(place.path().join("unit-001")).unwrap();
+        let owner = Owner {
+            host: HostName {
+                uid: "u".to_owned(),
+                node: "n".to_owned(),
+            },
+            pid: 1,
+            process_start: 1,
+            boot_id: None,
+            lane: 0,
+            at_unix_ms: 1_000,
+        };
+        let attempt = spool.claim(1, &owner).unwrap();
+        let state = |at: i64| status(&spool, 1, at).state;
+        assert_eq!(state(1_000 + 300_000), UnitState::Running);
+        assert_eq!(state(1_000 + 300_001), UnitState::Silent);
+        let beat = Beat {
+            at_unix_ms: 500_000,
+            blocks: 1,
+            of: 2,
+            text: String::new(),
+            allowance_seconds: 20.0,
+        };
+        attempt.set_beat(&beat).unwrap();
+        assert_eq!(state(500_000 + 360_000), UnitState::Running);
+        assert_eq!(state(500_000 + 360_001), UnitState::Silent);
+        // A clock that went back says nothing.
+        assert_eq!(state(0), UnitState::Running);
+    }
+}

@@ -7,6 +7,10 @@ use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::time::Duration;
+
+/// How long a file is not touched before nobody writes it any more.
+const LEFT_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// Bytes read at once.
 const CHUNK: usize = 1 << 16;
@@ -62,6 +66,26 @@ pub(crate) fn sha256(path: &Path) -> Result<String, Problem> {
         }
     };
     done().map_err(|error| failed("read", path, &error))
+}
+
+/// Removes what a killed process left in a directory: names for which this holds, a day old. Another machine
+/// may be writing younger ones.
+pub(crate) fn sweep(directory: &Path, is_left: impl Fn(&str) -> bool) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries {
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        let name = entry.file_name();
+        if name.to_str().is_some_and(&is_left) && age().is_some_and(|age| age > LEFT_AFTER) {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// Removes a file or a tree. One that is not there is what is wanted; one that cannot be removed stays.
+pub(crate) fn remove(path: &Path) {
+    if std::fs::remove_file(path).is_err() {
+        std::fs::remove_dir_all(path).ok();
+    }
 }
 
 /// That a file cannot be read or written.

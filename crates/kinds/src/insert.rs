@@ -13,7 +13,7 @@ mod figures;
 mod metrics;
 mod notes;
 pub mod outlook;
-mod pass;
+pub(crate) mod pass;
 mod progress;
 mod quartile;
 mod reading;
@@ -25,7 +25,7 @@ pub mod setup;
 pub mod shown;
 mod sizes;
 mod statistics;
-mod watch;
+pub(crate) mod watch;
 
 pub use benchmark::Insert;
 pub use counted::{count, measured_steps};

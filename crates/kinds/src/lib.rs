@@ -10,8 +10,10 @@
 pub mod insert;
 pub mod orders;
 pub mod pgbench;
+pub mod procedure;
 pub mod replay;
 pub mod rocksdb;
+mod settling;
 pub mod shown;
 pub mod targets;
 pub mod workloads;
@@ -50,6 +52,7 @@ pub fn show_half(work: &Work) -> &'static dyn Show {
         Work::Rocksdb(_) => &rocksdb::Rocksdb,
         Work::Replay(_) => &REPLAY,
         Work::Orders(_) => &orders::Orders,
+        Work::Procedure(_) => &procedure::Procedure,
     }
 }
 
@@ -74,6 +77,7 @@ pub fn run_half(work: &Work) -> &'static dyn Benchmark {
         Work::Rocksdb(_) => &rocksdb::Rocksdb,
         Work::Replay(_) => &REPLAY,
         Work::Orders(_) => &orders::Orders,
+        Work::Procedure(_) => &procedure::Procedure,
     }
 }
 
@@ -84,6 +88,7 @@ pub fn check_counted(plan: &Plan) -> Result<(), Problem> {
     deltabench_counting::check(plan)?;
     match &plan.work {
         Work::Workloads(_) | Work::Orders(_) | Work::Insert(_) => Ok(()),
+        Work::Procedure(_) => Err(procedure::not_counted()),
         Work::Rocksdb(_) => rocksdb::check_counted(plan),
         Work::Replay(_) => Err(replay::not_counted()),
     }
@@ -96,6 +101,7 @@ pub fn check_counted_after(work: &Work) -> Result<(), Problem> {
     match work {
         Work::Workloads(_) | Work::Orders(_) => Ok(()),
         Work::Insert(_) => Err(insert::measured_steps()),
+        Work::Procedure(_) => Err(procedure::not_counted()),
         Work::Rocksdb(_) => Err(rocksdb::measured_steps()),
         Work::Replay(_) => Err(replay::not_counted()),
     }
@@ -111,6 +117,7 @@ pub fn count(session: &mut Session<'_>, counter: &Counter) -> Result<SessionEnd,
         Work::Insert(setup) => insert::count(setup, session, counter),
         Work::Rocksdb(setup) => rocksdb::count(setup, session, counter),
         Work::Replay(_) => Err(replay::not_counted()),
+        Work::Procedure(_) => Err(procedure::not_counted()),
     }
 }
 

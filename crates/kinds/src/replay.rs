@@ -7,6 +7,8 @@ mod benchmark;
 mod blocks;
 mod budget;
 mod failures;
+mod mix;
+mod mixed;
 mod plan;
 mod reading;
 mod record;
@@ -17,6 +19,7 @@ mod visit;
 
 pub use benchmark::Replay;
 pub use blocks::Loaded;
+pub use mix::{MixRecord, MixSlice};
 pub use plan::{PlanWish, plan};
 pub use record::{SliceTimes, TupleTimes, VisitRecord};
 pub use times::add_times;

@@ -6,7 +6,7 @@
 
 mod background;
 mod blocks;
-mod cells;
+pub(crate) mod cells;
 mod reading;
 mod sampling;
 mod takes;

@@ -89,6 +89,9 @@ pub struct Cell {
     /// How published studies count it.
     #[serde(default)]
     pub published: PublishedRate,
+    /// Whether each operation has a connection of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reconnects: bool,
 }
 
 /// A workload file of the user's, kept with the plan so that the run can be resumed and read without it.

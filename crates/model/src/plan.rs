@@ -733,9 +733,13 @@ impl Plan {
         }
     }
 
-    /// Threads of the client in a cell.
+    /// Threads of the client in a cell. A thread that opens a connection waits for it, so each client has one
+    /// where each operation has a connection.
     pub fn threads(&self, cell: &Cell) -> u32 {
-        self.jobs.of(cell.clients)
+        match cell.reconnects {
+            true => cell.clients.max(1),
+            false => self.jobs.of(cell.clients),
+        }
     }
 
     /// Placement of a cell.

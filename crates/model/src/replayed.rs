@@ -147,10 +147,22 @@ pub struct ReplayedStatement {
     pub share: Option<f64>,
     /// Sets of values that it was replayed with.
     pub tuples: u64,
+    /// How it was executed on copies of the tables; absent for reads, and if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<ReplayedWrite>,
     /// In the order of the servers.
     pub servers: Vec<OnServer>,
     /// One for each candidate.
     pub verdicts: Vec<ReplayVerdict>,
+}
+
+/// A write or lock that was executed on copies of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedWrite {
+    /// Tuples that are left out because a constraint refuses them on the base: their rows are in the dump.
+    pub dropped: u64,
+    /// Whether a copy takes each tuple only once: executed again it fails, or changes another number of rows.
+    pub once: bool,
 }
 
 /// What a server did with a statement.
@@ -297,8 +309,49 @@ pub struct ReplayTimes {
     /// Statements that failed while they were timed, on candidates only.
     #[serde(default)]
     pub failed_on_candidates: u64,
+    /// All statements at once by many clients; absent where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<ReplayedMix>,
     /// What the reader should know besides.
     pub notes: Vec<String>,
+}
+
+/// A mix: clients that send statements by their calls, at the same time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplayedMix {
+    pub name: String,
+    pub clients: u32,
+    /// Statements in it: those that do the same work on all servers and can be executed again and again.
+    pub statements: u64,
+    /// Statements that were measured.
+    pub of: u64,
+    /// Share of the calls of these that are in the mix, 0 to 1.
+    pub share_of_calls: f64,
+    /// One for each candidate.
+    pub candidates: Vec<MixTime>,
+    pub placebo: Option<MixTime>,
+}
+
+/// How a server does the mix, relative to the base.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MixTime {
+    /// Place of the candidate among the servers; absent for the placebo.
+    pub server: Option<usize>,
+    pub verdict: TimeVerdict,
+    /// In words, where there is no verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// The smallest change that matters, as a share.
+    pub delta: f64,
+    /// Statements per second, candidate / base.
+    pub throughput: TimeRatio,
+    pub base_per_second: f64,
+    pub candidate_per_second: f64,
+    /// CPU of the server for a statement, candidate / base; absent where the host cannot tell.
+    pub cpu: Option<TimeRatio>,
+    /// 99th percentile of the latency, candidate / base.
+    pub p99: Option<TimeRatio>,
+    pub blocks: u32,
 }
 
 /// Server time of the workload on a server, relative to the base.
@@ -451,7 +504,10 @@ impl Replayed {
             .flat_map(|statement| &statement.verdicts);
         let of_statements = statements.filter_map(|verdict| Some(verdict.time.as_ref()?.verdict));
         let whole = self.times.iter().flat_map(|times| &times.workload);
-        let mut all = of_statements.chain(whole.map(|whole| whole.verdict));
+        let mixes = self.times.iter().filter_map(|times| times.mix.as_ref());
+        let mixes = mixes.flat_map(|mix| &mix.candidates).map(|mix| mix.verdict);
+        let whole = whole.map(|whole| whole.verdict);
+        let mut all = of_statements.chain(whole).chain(mixes);
         all.any(|verdict| verdict == TimeVerdict::Slower)
     }
 

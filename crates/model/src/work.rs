@@ -3,6 +3,7 @@
 pub mod insert;
 pub mod orders;
 pub mod pgbench;
+pub mod procedure;
 pub mod replay;
 pub mod rocksdb;
 
@@ -10,6 +11,7 @@ use crate::cell::WorkloadSource;
 use insert::InsertSetup;
 use orders::OrdersSetup;
 use pgbench::PgbenchSetup;
+use procedure::ProcedureSetup;
 use replay::ReplaySetup;
 use rocksdb::{RocksdbSetup, RocksdbStep};
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,9 @@ pub enum Work {
     Replay(ReplaySetup),
     /// Order entry: transactions in the way of TPC-C, in slices as workloads are.
     Orders(OrdersSetup),
+    /// The published procedure: the cells are its tests in its order, and a block is one pass of all of them
+    /// on each server, one server after another.
+    Procedure(ProcedureSetup),
 }
 
 /// What workloads need beside their definitions.
@@ -48,6 +53,8 @@ struct Traits {
     embedded: bool,
     /// Whether a block is one pass of whole steps on each server.
     passes: bool,
+    /// Whether nothing ties what two servers did in a block: their passes are a sample each.
+    unpaired: bool,
     /// Whether a block has one total of each server in a cell, made of parts with weights of their own.
     totals: bool,
     /// Whether a workload comes in bursts.
@@ -60,6 +67,7 @@ impl Default for Traits {
             title: "",
             embedded: false,
             passes: false,
+            unpaired: false,
             totals: false,
             bursts: |_| false,
         }
@@ -104,6 +112,12 @@ impl Work {
             },
             Self::Orders(_) => Traits {
                 title: "orders",
+                ..Traits::default()
+            },
+            Self::Procedure(_) => Traits {
+                title: "published procedure",
+                passes: true,
+                unpaired: true,
                 ..Traits::default()
             },
         }
@@ -179,6 +193,12 @@ impl Work {
         self.traits().passes
     }
 
+    /// Whether nothing ties what two servers did in a block: they ran one after another, for hours, so no
+    /// drift of the machine cancels out, and an interval is that of two samples.
+    pub fn is_unpaired(&self) -> bool {
+        self.traits().unpaired
+    }
+
     /// What is repeated for an interval: `block`, or `pass`.
     pub fn repeat(&self) -> &'static str {
         if self.has_passes() { "pass" } else { "block" }
@@ -224,6 +244,14 @@ impl Work {
     pub fn insert(&self) -> Option<&InsertSetup> {
         match self {
             Self::Insert(setup) => Some(setup),
+            _ => None,
+        }
+    }
+
+    /// The published procedure's setup, if that is what is done.
+    pub fn procedure(&self) -> Option<&ProcedureSetup> {
+        match self {
+            Self::Procedure(setup) => Some(setup),
             _ => None,
         }
     }

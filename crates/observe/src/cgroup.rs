@@ -7,6 +7,10 @@ use deltabench_proc::{KernelFile, Process};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Start of the names of groups that deltabench makes.
+const PREFIX: &str = "deltabench-";
 
 /// A cgroup made for one server, removed on drop. Only cgroups made here are ever written to or removed.
 ///
@@ -39,7 +43,7 @@ impl ServerCgroup {
     ) -> Result<Self, ObserveError> {
         let ours = |dir: &PathBuf| {
             let name = dir.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| name.starts_with("deltabench-"))
+            name.is_some_and(|name| name.starts_with(PREFIX))
         };
         match cgroup_of(pid, kind).ok().filter(ours) {
             Some(limited) if kind == CgroupKind::V2 => Self::create_below(kind, &limited, label),
@@ -99,7 +103,7 @@ impl ServerCgroup {
             }
         };
         let dir = parent.join(format!(
-            "deltabench-{}",
+            "{PREFIX}{}",
             label.chars().map(keep).collect::<String>()
         ));
         match fs::create_dir(&dir) {
@@ -154,6 +158,47 @@ impl Drop for ServerCgroup {
     }
 }
 
+/// A group younger than this may be about to get its first process.
+const LEFT_OVER_AGE: Duration = Duration::from_secs(10);
+
+/// Removes the empty groups that killed deltabenches left below this process's own; how many.
+///
+/// A group is one of theirs if its name is `deltabench-PID-PID` or `deltabench-probe-PID`, as meters have
+/// it, and no process has that PID of a deltabench now. The kernel refuses to remove a group that has
+/// processes.
+pub fn remove_left_over_cgroups() -> usize {
+    let kinds = [CgroupKind::V1, CgroupKind::V2].into_iter();
+    let parents = kinds.filter_map(|kind| cgroup_of(std::process::id(), kind).ok());
+    parents
+        .map(|parent| remove_left_over(&parent, LEFT_OVER_AGE))
+        .sum()
+}
+
+fn remove_left_over(parent: &Path, least: Duration) -> usize {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let left = entries.filter(|entry| {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(maker_of);
+        let gone = maker.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists());
+        let age = entry.metadata().and_then(|data| data.modified());
+        let old = age.is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= least));
+        gone && old && entry.path().join("cgroup.procs").is_file()
+    });
+    left.filter(|entry| fs::remove_dir(entry.path()).is_ok())
+        .count()
+}
+
+/// The deltabench that made a meter's group of this name.
+fn maker_of(name: &str) -> Option<u32> {
+    let label = name.strip_prefix(PREFIX)?;
+    let (first, second) = label.split_once('-')?;
+    let number = |text: &str| text.parse::<u32>().ok();
+    match first {
+        "probe" => number(second),
+        first => number(second).and(number(first)),
+    }
+}
+
 fn move_process(dir: &Path, pid: u32) -> Result<(), ObserveError> {
     let path = dir.join("cgroup.procs");
     fs::write(&path, pid.to_string()).map_err(|source| match source.raw_os_error() {
@@ -191,6 +236,40 @@ mod tests {
             "an ordinary directory with files in it stays"
         );
         fs::remove_dir_all(&parent).unwrap();
+    }
+
+    #[test]
+    fn only_groups_of_meters_have_a_maker() {
+        assert_eq!(maker_of("deltabench-12-34"), Some(12));
+        assert_eq!(maker_of("deltabench-probe-56"), Some(56));
+        for other in [
+            "deltabench-run-c0",
+            "deltabench-12",
+            "system-1-2",
+            "deltabench-1-2-3",
+        ] {
+            assert_eq!(maker_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_group_of_a_dead_maker_is_removed_once_it_is_old_and_no_other() {
+        let Ok(parent) = cgroup_of(std::process::id(), CgroupKind::V1) else {
+            eprintln!("skipped: no cgroup v1");
+            return;
+        };
+        let (dead, alive) = (u32::MAX, std::process::id());
+        let of = |maker: u32| parent.join(format!("deltabench-{maker}-7"));
+        if fs::create_dir(of(dead)).is_err() {
+            eprintln!("skipped: cgroups cannot be made here");
+            return;
+        }
+        fs::create_dir(of(alive)).unwrap();
+        remove_left_over(&parent, LEFT_OVER_AGE);
+        assert!(of(dead).exists(), "it is young");
+        remove_left_over(&parent, Duration::ZERO);
+        assert!(!of(dead).exists() && of(alive).exists());
+        fs::remove_dir(of(alive)).unwrap();
     }
 
     #[test]

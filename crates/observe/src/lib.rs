@@ -54,7 +54,7 @@ pub mod unwind;
 
 pub use affinity::{own_affinity, pin_self, pin_tree, restore};
 pub use busy::BusySource;
-pub use cgroup::ServerCgroup;
+pub use cgroup::{ServerCgroup, remove_left_over_cgroups};
 pub use check::{Check, Outcome, host_findings, preflight};
 pub use core_speed::core_speed;
 pub use deltabench_proc::block::DeviceCosts;

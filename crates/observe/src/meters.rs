@@ -44,6 +44,9 @@ impl From<SliceCosts> for MachineCosts {
 pub struct MachineSources {
     /// Host of the agent; absent for this machine.
     pub host: Option<String>,
+    /// Whether these are for cells whose operations have a connection each ([`Metered::short_lived`]).
+    #[serde(default)]
+    pub short_lived: bool,
     #[serde(flatten)]
     pub sources: MeterSources,
 }
@@ -58,6 +61,8 @@ pub struct Meters {
     machines: Vec<Machine>,
     /// Machines whose servers have processes that nobody counts.
     blind: Vec<usize>,
+    /// Whether processes come and go.
+    short_lived: bool,
     /// Each server's machine and its place on it.
     places: Vec<Option<(usize, usize)>>,
 }
@@ -89,6 +94,7 @@ impl Meters {
         let mut meters = Self {
             machines: Vec::new(),
             blind: Vec::new(),
+            short_lived: metered.short_lived,
             places: vec![None; servers.len()],
         };
         for first in servers {
@@ -154,15 +160,21 @@ impl Meters {
 
     /// Where the figures come from, machine by machine.
     pub fn sources(&self) -> Vec<MachineSources> {
-        let sources = self.machines.iter().map(|machine| match machine {
-            Machine::Local(meters) => MachineSources {
-                host: None,
-                sources: meters.sources(),
-            },
-            Machine::Remote(meters) => MachineSources {
-                host: Some(meters.host().to_owned()),
-                sources: meters.sources().clone(),
-            },
+        let sources = self.machines.iter().enumerate().map(|(place, machine)| {
+            let (host, mut sources) = match machine {
+                Machine::Local(meters) => (None, meters.sources()),
+                Machine::Remote(meters) => {
+                    (Some(meters.host().to_owned()), meters.sources().clone())
+                }
+            };
+            if self.blind.contains(&place) {
+                sources.server_cpu = None;
+            }
+            MachineSources {
+                host,
+                short_lived: self.short_lived,
+                sources,
+            }
         });
         sources.collect()
     }

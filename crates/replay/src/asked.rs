@@ -9,10 +9,13 @@ use crate::shape::Shape;
 use crate::timed::TupleFacts;
 use crate::verdict::{Outcome, mean_rows, on_server, verdict};
 use crate::work::{Job, Work};
+use crate::writes::Written;
+use deltabench_capture::{Capture, Kind};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{
     Covered, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedData, ReplayedFile,
-    ReplayedLoadFailure, ReplayedPlan, ReplayedServer, ReplayedStatement, ResultVerdict,
+    ReplayedLoadFailure, ReplayedPlan, ReplayedServer, ReplayedStatement, ReplayedWrite,
+    ResultVerdict,
 };
 use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,6 +45,10 @@ pub struct Asked {
     objections: Vec<Vec<Option<String>>>,
     /// Statements and tuples whose result differs between two executions on the base.
     unrepeatable: BTreeSet<(usize, usize)>,
+    /// Statements that a copy takes only once with each tuple.
+    once: BTreeSet<usize>,
+    /// Tuples that a constraint refused on the base, by statement.
+    dropped: BTreeMap<usize, u64>,
     pub missing_roles: Vec<String>,
     /// Why not all servers were asked everything.
     pub broken: Option<Problem>,
@@ -58,6 +65,8 @@ impl Asked {
             shapes: Shapes::new(),
             objections: objections.collect(),
             unrepeatable: BTreeSet::new(),
+            once: BTreeSet::new(),
+            dropped: BTreeMap::new(),
             missing_roles: Vec::new(),
             broken: None,
         }
@@ -81,6 +90,35 @@ impl Asked {
         }
     }
 
+    /// Takes in what the base did with writes: what a constraint refused there is left out.
+    pub fn written(&mut self, written: Written) {
+        self.executed(0, written.rows);
+        self.once = written.once;
+        for ((number, place), sqlstate) in written.violations {
+            let objections = self.objections.get_mut(number);
+            if let Some(entry) = objections.and_then(|row| row.get_mut(place)) {
+                *entry = Some(format!(
+                    "a constraint refuses it on the base ({sqlstate}): the dump has its row already, or \
+                     lacks one that it needs"
+                ));
+                *self.dropped.entry(number).or_default() += 1;
+            }
+        }
+    }
+
+    /// How a statement works on a copy, if it was executed on one.
+    fn write(&self, number: usize, job: &Job<'_>) -> Option<ReplayedWrite> {
+        let dropped = self.dropped.get(&number).copied().unwrap_or(0);
+        let base = self.outcomes.first().and_then(|server| server.get(number));
+        let executed = |outcome: &Outcome| outcome.rows.is_some();
+        let executed = base.is_some_and(|outcomes| outcomes.iter().any(executed));
+        let is_write = job.statement.kind != Kind::Read && (executed || dropped > 0);
+        is_write.then(|| ReplayedWrite {
+            dropped,
+            once: self.once.contains(&number),
+        })
+    }
+
     /// What matters of a tuple for its times.
     pub fn facts(&self, place: (usize, usize)) -> TupleFacts {
         let servers = self.outcomes.len();
@@ -95,6 +133,7 @@ impl Asked {
             worked: (0..servers).all(|server| of(server).is_some_and(worked)),
             changed: (1..servers).filter(changed).collect(),
             parallel: self.plans(place).into_iter().any(Shape::is_parallel),
+            once: self.once.contains(&place.0),
             slowest: (0..servers).filter_map(|server| of(server)?.took).max(),
         }
     }
@@ -104,11 +143,21 @@ impl Asked {
     }
 
     /// Notes why tuples are not executed.
-    pub fn object(&mut self, work: &Work<'_>, volatile: &Volatile, consent: Consent) {
+    pub fn object(
+        &mut self,
+        work: &Work<'_>,
+        (volatile, writes): (&Volatile, Option<&str>),
+        consent: Consent,
+    ) {
         for (number, job) in work.jobs.iter().enumerate() {
             for (place, tuple) in job.tuples.iter().enumerate() {
                 let plans = self.plans((number, place));
-                let objection = consent.objection(job, tuple, &Facts { volatile, plans });
+                let facts = Facts {
+                    volatile,
+                    plans,
+                    writes,
+                };
+                let objection = consent.objection(job, tuple, &facts);
                 let entry = self
                     .objections
                     .get_mut(number)
@@ -172,7 +221,7 @@ impl Asked {
         }
     }
 
-    fn statement(&self, number: usize, job: &Job<'_>) -> ReplayedStatement {
+    fn statement(&self, (number, job): (usize, &Job<'_>), redacted: bool) -> ReplayedStatement {
         let of = |server: usize| {
             let outcomes = self
                 .outcomes
@@ -194,7 +243,9 @@ impl Asked {
         let mut verdicts: Vec<_> = candidates
             .map(|server| verdict(job, (of(0), of(server)), server, (&again, &objections)))
             .collect();
-        if let Some(moved) = moved(job, mean_rows(job, of(0))) {
+        // Values that were made up find other rows.
+        let moved = moved(job, mean_rows(job, of(0))).filter(|_| !redacted);
+        if let Some(moved) = moved {
             verdicts
                 .iter_mut()
                 .for_each(|verdict| note_moved(verdict, &moved));
@@ -207,6 +258,7 @@ impl Asked {
             calls: job.statement.calls,
             share: job.share,
             tuples: count(job.tuples.len()),
+            write: self.write(number, job),
             servers: (0..self.outcomes.len())
                 .map(|server| on_server(job, of(server)))
                 .collect(),
@@ -223,7 +275,7 @@ impl Asked {
     ) -> Replayed {
         let statements = work.jobs.iter().enumerate();
         let statements: Vec<_> = statements
-            .map(|(number, job)| self.statement(number, job))
+            .map(|job| self.statement(job, request.capture.header.redacted))
             .collect();
         let plans = self.shapes.iter().map(|(id, shape)| ReplayedPlan {
             id: id.clone(),
@@ -252,7 +304,10 @@ impl Asked {
             statements,
             plans: plans.collect(),
             left_out: work.left_out.clone(),
-            notes: self.notes(request, servers),
+            notes: notes_of_capture(request.capture)
+                .into_iter()
+                .chain(self.notes(request, servers))
+                .collect(),
             times: None,
         }
     }
@@ -343,6 +398,15 @@ impl Asked {
         );
         notes
     }
+}
+
+/// What a reader should know of the capture.
+fn notes_of_capture(capture: &Capture) -> Option<String> {
+    capture.header.redacted.then(|| {
+        "redacted: the values of the capture are made up, by the shape of those in the log; plans are those \
+         of values that find few rows, and a type that checks its values (an enum) refuses them everywhere"
+            .to_owned()
+    })
 }
 
 /// Tables without statistics: their plans are guesses of the server.

@@ -1,6 +1,6 @@
 //! Asks one server: the plan of every tuple, and the rows of those that may be executed.
 
-use crate::reach::{COMPARABLE, Reach, Who, session};
+use crate::reach::{COMPARABLE, Reach, Tables, Who, session};
 use crate::results::{Reading, Rows};
 use crate::said::{self, Known};
 use crate::session::{ErrorClass, answer_limit, connect, disk_full, gone, refused, run};
@@ -33,13 +33,20 @@ pub enum Answer<T> {
 
 impl<T> Answer<T> {
     /// What follows from an answer that is there.
-    fn and_then<U>(self, follows: impl FnOnce(T) -> Answer<U>) -> Answer<U> {
+    pub fn and_then<U>(self, follows: impl FnOnce(T) -> Answer<U>) -> Answer<U> {
         match self {
             Self::Done(done) => follows(done),
             Self::Failed { sqlstate, message } => Answer::Failed { sqlstate, message },
             Self::TooLong => Answer::TooLong,
             Self::Unknown(why) => Answer::Unknown(why),
         }
+    }
+}
+
+impl Answer<()> {
+    /// The same for something that would have rows.
+    pub fn without_rows(self) -> Answer<Rows> {
+        self.and_then(|()| Answer::Done(Rows::changed(0)))
     }
 }
 
@@ -64,9 +71,9 @@ pub struct Asking<'a> {
 }
 
 /// A connection of one role.
-struct Connected {
+pub struct Connected {
     who: Who,
-    client: Client,
+    pub client: Client,
 }
 
 impl Asking<'_> {
@@ -142,13 +149,11 @@ impl Asking<'_> {
         (tuple, sql): (&TupleJob<'_>, &str),
         each: &mut dyn FnMut(&[u8]) -> Result<(), WireError>,
     ) -> Result<Answer<()>, Problem> {
-        if self.interrupted.load(Ordering::Relaxed) {
-            return Err(Problem::new("interrupted"));
-        }
-        let who = Who::of(job.statement, self.roles);
+        self.check_interruption()?;
+        let who = self.who(job);
         let session = match connected.take().filter(|open| open.who == who) {
             Some(open) => open,
-            None => match self.open(who, job)? {
+            None => match self.open(who, job, Tables::Kept)? {
                 Ok(open) => open,
                 Err(failed) => return Ok(failed),
             },
@@ -161,7 +166,7 @@ impl Asking<'_> {
             .client
             .with_values(sql, &[], &tuple.tuple.values, each);
         let answer = match asked {
-            Ok(()) => Answer::Done(()),
+            Ok(_) => Answer::Done(()),
             Err(WireError::Server(error)) => {
                 let answer = self.answered(&error, (job, tuple))?;
                 if error.is_fatal() {
@@ -184,7 +189,23 @@ impl Asking<'_> {
         }
     }
 
-    fn answered(
+    /// Who sends a statement.
+    pub fn who(&self, job: &Job<'_>) -> Who {
+        Who::of(job.statement, self.roles)
+    }
+
+    /// Errors: the user wants to stop.
+    pub fn check_interruption(&self) -> Result<(), Problem> {
+        match self.interrupted.load(Ordering::Relaxed) {
+            true => Err(Problem::new("interrupted")),
+            false => Ok(()),
+        }
+    }
+
+    /// What an error of a statement says.
+    ///
+    /// Errors: the server is of no use any more, or the disk is full.
+    pub fn answered(
         &self,
         error: &ServerError,
         (job, tuple): (&Job<'_>, &TupleJob<'_>),
@@ -205,19 +226,26 @@ impl Asking<'_> {
     }
 
     /// A connection; or how a path that the server does not take is told.
-    fn open(&self, who: Who, job: &Job<'_>) -> Result<Result<Connected, Answer<()>>, Problem> {
+    ///
+    /// Errors: the server cannot be reached.
+    pub fn open(
+        &self,
+        who: Who,
+        job: &Job<'_>,
+        tables: Tables,
+    ) -> Result<Result<Connected, Answer<()>>, Problem> {
         let named = |problem| self.reach.named(problem);
-        let client = connect(&self.reach.endpoint, &self.reach.login(&who));
+        let client = connect(&self.reach.endpoint, &self.reach.login(&who, tables));
         let mut client = client.map_err(named)?;
         let limit = Some(answer_limit(self.timeout_seconds));
         let limited = client.set_timeout(limit);
         limited.map_err(|error| named(refused(&error)))?;
-        let settings = session(self.timeout_seconds).join("; ");
+        let settings = session(self.timeout_seconds, tables).join("; ");
         run(&mut client, &format!("{settings}; {COMPARABLE}")).map_err(named)?;
         if let Some(set) = who.set_path() {
             // One statement, whatever the capture says.
             match client.with_values(&set, &[], &[], &mut |_| Ok(())) {
-                Ok(()) => {}
+                Ok(_) => {}
                 Err(WireError::Server(error)) if ErrorClass::of(&error) != ErrorClass::Useless => {
                     return Ok(Err(Answer::Failed {
                         sqlstate: error.sqlstate.clone(),
@@ -231,7 +259,7 @@ impl Asking<'_> {
     }
 
     /// A server that is gone, and the statement that it had last.
-    fn lost(&self, error: &WireError, job: &Job<'_>) -> Problem {
+    pub fn lost(&self, error: &WireError, job: &Job<'_>) -> Problem {
         let name = job.statement.name.as_ref().unwrap_or(&job.statement.id);
         gone(error, &self.reach.name, name)
     }

@@ -10,8 +10,10 @@ use deltabench_capture::{Kind, tokens};
 pub struct Consent {
     /// Reads.
     pub reads: bool,
-    /// Reads that call volatile functions of the database, too.
+    /// Reads that call volatile functions of the database, too; writes whatever triggers may do.
     pub functions: bool,
+    /// Writes and locks, on copies of the tables.
+    pub writes: bool,
 }
 
 /// What the servers say before anything is executed.
@@ -19,6 +21,8 @@ pub struct Facts<'a> {
     pub volatile: &'a Volatile,
     /// All plans of the tuple, on all servers.
     pub plans: Vec<&'a Shape>,
+    /// Why no write is committed on copies.
+    pub writes: Option<&'a str>,
 }
 
 impl Consent {
@@ -27,6 +31,7 @@ impl Consent {
         let facts = Facts {
             volatile: &Volatile::default(),
             plans: Vec::new(),
+            writes: None,
         };
         self.objection(job, tuple, &facts)
     }
@@ -42,11 +47,17 @@ impl Consent {
             return Some("nothing is executed".to_owned());
         }
         let kind = job.statement.kind;
-        if kind != Kind::Read {
+        if kind != Kind::Read && !self.writes {
             return Some(format!("a {} is only explained", kind.word()));
         }
+        if let Some(why) = facts.writes.filter(|_| kind != Kind::Read) {
+            return Some(why.to_owned());
+        }
         let tokens = tokens(tuple.sql).tokens;
-        let of_text = facts.volatile.objection(&tokens, self.functions);
+        let of_text = match kind {
+            Kind::Read => facts.volatile.objection(&tokens, self.functions),
+            _ => facts.volatile.objection_to_write(&tokens, self.functions),
+        };
         of_text.or_else(|| objection_of_plans(&facts.plans))
     }
 
@@ -84,6 +95,7 @@ mod tests {
     const ALL: Consent = Consent {
         reads: true,
         functions: true,
+        writes: true,
     };
 
     fn objections(consent: Consent, text: &str, facts: &Facts<'_>) -> [Option<String>; 2] {
@@ -105,6 +117,10 @@ mod tests {
             functions: false,
             ..ALL
         };
+        let reading = Consent {
+            writes: false,
+            ..ALL
+        };
         let none = Consent {
             reads: false,
             ..ALL
@@ -118,11 +134,22 @@ mod tests {
         let facts = || Facts {
             volatile: &volatile,
             plans: plans(),
+            writes: None,
         };
         for (consent, text, by_text, by_servers) in [
             (ALL, "select 1;", false, false),
             (none, "select 1;", true, true),
-            (ALL, "update t set a = 1;", true, true),
+            (ALL, "update t set a = 1;", false, false),
+            (reading, "update t set a = 1;", true, true),
+            (reading, "select a from t for update;", true, true),
+            (reading, "select 1;", false, false),
+            (careful, "insert into t values (visit());", false, true),
+            (
+                ALL,
+                "insert into t values (pg_terminate_backend(1));",
+                true,
+                true,
+            ),
             (ALL, "select pg_sleep(1);", true, true),
             (careful, "select visit();", false, true),
             (ALL, "select visit();", false, false),
@@ -131,6 +158,17 @@ mod tests {
             assert_eq!(found, [by_text, by_servers], "{text}");
         }
         assert!(careful.conditions().len() > ALL.conditions().len());
+        // What keeps all writes from copies keeps no read from its tables.
+        let too_large = Facts {
+            writes: Some("the database is too large"),
+            ..facts()
+        };
+        let found = |text: &str| objections(ALL, text, &too_large)[1].clone();
+        assert_eq!(
+            found("delete from t;").unwrap(),
+            "the database is too large"
+        );
+        assert_eq!(found("select 1;"), None);
     }
 
     #[test]
@@ -150,6 +188,7 @@ mod tests {
             let facts = Facts {
                 volatile: &Volatile::default(),
                 plans: vec![&fine, &other],
+                writes: None,
             };
             let [_, found] = objections(ALL, "select * from pg_x;", &facts);
             assert_eq!(found.is_some(), objects, "{kind} {schema}");

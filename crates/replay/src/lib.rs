@@ -2,7 +2,7 @@
 //!
 //! A [`replay`] loads a dump into servers of its own, or takes servers as they are, explains every statement
 //! of a capture with all its values on each of them, executes what only reads, and says how the candidates
-//! differ from the base. No time is measured.
+//! differ from the base. Writes work on copies that are thrown away. No time is measured.
 //!
 //! Values are secrets: what leaves this crate has plans without constants, messages without values, and
 //! hashes of results in place of rows.
@@ -35,12 +35,13 @@ mod timed;
 mod verdict;
 mod watched;
 mod work;
+mod writes;
 
 pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
 pub use replay::{Answer, End, Kept, Stopped, load_again, replay};
 pub use request::{Data, Request, Wish};
-pub use session::{ErrorClass, gone, is_conflict};
-pub use timed::{Start, TimedJob, TimedServers};
+pub use session::{ErrorClass, gone, is_conflict, violates};
+pub use timed::{MixedLines, Start, TimedJob, TimedServers};
 pub use watched::watched;
 pub use work::{Job, Work};

@@ -1,8 +1,8 @@
 //! How a server of a replay is reached: who logs in, and what a session is that replays.
 
 use crate::said::{self, Known};
-use crate::session::{ErrorClass, connect, query, refused};
-use deltabench_capture::Statement;
+use crate::session::{ErrorClass, connect, query, refused, run};
+use deltabench_capture::{Kind, Statement};
 use deltabench_driver::{Client, WireError};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::problem::Problem;
@@ -12,8 +12,7 @@ use std::collections::BTreeSet;
 /// Settings of every session that replays, whether its answers or its times are wanted: nothing changes,
 /// nothing waits for ever, and values are printed in one way. What values mean stays as it is configured: the
 /// order of day and month, the time zone. So does what printing a float costs, which depends on the version.
-const SESSION: [&str; 8] = [
-    "SET default_transaction_read_only = on",
+const SESSION: [&str; 7] = [
     // A serializable reader can make the transactions of others fail.
     "SET default_transaction_isolation = 'read committed'",
     "SET lock_timeout = '5s'",
@@ -29,10 +28,24 @@ pub const COMPARABLE: &str = "SET extra_float_digits = 0";
 
 /// The database that gets the dump.
 pub const DATABASE: &str = "deltabench_replay";
+/// Its copy, which writes change.
+const COPY: &str = "deltabench_replay_copy";
+/// The first version that says how it copies a database.
+const STRATEGY_SINCE: u32 = 150_000;
+/// The settings of the database with the dump are those of its copy.
+const SETTINGS_OF_COPY: &str =
+    "INSERT INTO pg_catalog.pg_db_role_setting (setdatabase, setrole, setconfig)
+  SELECT copied.oid, s.setrole, s.setconfig FROM pg_catalog.pg_db_role_setting s
+    JOIN pg_catalog.pg_database kept ON kept.oid = s.setdatabase
+    CROSS JOIN pg_catalog.pg_database copied
+    WHERE kept.datname = 'deltabench_replay' AND copied.datname = 'deltabench_replay_copy'";
 /// The role that replays where the captured one is unknown: no superuser.
 pub const ROLE: &str = "deltabench_replayer";
-/// Settings of our own sessions, over those that the dump gives to its database: no limit, and writes.
-const OURS: [(&str, &str); 5] = [
+/// Settings of our own sessions, over those that the dump gives to its database: no limit, and writes. What
+/// loads commits synchronously: VACUUM marks no page as all visible whose last commit is not in the log yet,
+/// and plans depend on that.
+const OURS: [(&str, &str); 6] = [
+    ("synchronous_commit", "on"),
     ("statement_timeout", "0"),
     ("lock_timeout", "0"),
     ("idle_in_transaction_session_timeout", "0"),
@@ -42,11 +55,41 @@ const OURS: [(&str, &str); 5] = [
 /// After loading, too: event triggers of the dump do not fire for us.
 const NO_TRIGGERS: (&str, &str) = ("session_replication_role", "replica");
 
+/// Which tables statements of the user work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tables {
+    /// Those that have the dump, or those of somebody else: nothing changes them.
+    Kept,
+    /// A copy on a server of our own.
+    Copy,
+}
+
+impl Tables {
+    /// Those that a statement of this kind works on.
+    pub fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Read => Self::Kept,
+            _ => Self::Copy,
+        }
+    }
+
+    /// Whether sessions only read.
+    fn read_only(self) -> &'static str {
+        match self {
+            Self::Kept => "on",
+            Self::Copy => "off",
+        }
+    }
+}
+
 /// The statements that begin a session, with this limit for each statement.
-pub fn session(timeout_seconds: u32) -> Vec<String> {
-    let limit = format!("SET statement_timeout = '{timeout_seconds}s'");
-    let all = SESSION.map(str::to_owned).into_iter();
-    all.chain([limit]).collect()
+pub fn session(timeout_seconds: u32, tables: Tables) -> Vec<String> {
+    let read_only = tables.read_only();
+    let own = [
+        format!("SET default_transaction_read_only = {read_only}"),
+        format!("SET statement_timeout = '{timeout_seconds}s'"),
+    ];
+    SESSION.map(str::to_owned).into_iter().chain(own).collect()
 }
 
 /// Who replays a statement, with which path.
@@ -118,10 +161,16 @@ impl Reach {
         self.theirs.as_ref().map_or(SUPERUSER, |login| &login.user)
     }
 
-    /// How statements of the user log in: with this role, or with the only one that there is.
-    pub fn login(&self, who: &Who) -> Login {
+    /// Whether it is a server of our own, where copies can be made and changed.
+    pub fn is_ours(&self) -> bool {
+        self.theirs.is_none()
+    }
+
+    /// How statements of the user log in: with this role, or with the only one that there is. Somebody else's
+    /// server has no copy.
+    pub fn login(&self, who: &Who, tables: Tables) -> Login {
         let Some(theirs) = &self.theirs else {
-            return login(&who.role);
+            return login(&who.role, tables);
         };
         let mut login = theirs.clone();
         // They have the path of their role, or of the capture.
@@ -155,7 +204,49 @@ impl Reach {
             role: self.user().to_owned(),
             search_path: None,
         };
-        connect(&self.endpoint, &self.login(&who)).map_err(|problem| self.named(problem))
+        let login = self.login(&who, Tables::Kept);
+        connect(&self.endpoint, &login).map_err(|problem| self.named(problem))
+    }
+
+    /// Makes the copy for writes anew, on a server of our own: files are copied as they are, with statistics.
+    ///
+    /// Errors: what the server answers; a server of somebody else.
+    pub fn copy(&self, version_num: u32) -> Result<(), Problem> {
+        if !self.is_ours() {
+            return Err(self.named(Problem::new(
+                "nothing is copied on servers that already run",
+            )));
+        }
+        // Without it the copy goes through the write-ahead log, with checkpoints later.
+        let strategy = match version_num >= STRATEGY_SINCE {
+            true => " STRATEGY file_copy",
+            false => "",
+        };
+        self.maintain(&[
+            &format!("DROP DATABASE IF EXISTS {COPY}"),
+            &format!("CREATE DATABASE {COPY} TEMPLATE {DATABASE}{strategy}"),
+            SETTINGS_OF_COPY,
+        ])
+    }
+
+    /// Removes the copy for writes, if there is one.
+    ///
+    /// Errors: what the server answers.
+    pub fn drop_copy(&self) -> Result<(), Problem> {
+        match self.is_ours() {
+            true => self.maintain(&[&format!("DROP DATABASE IF EXISTS {COPY}")]),
+            false => Ok(()),
+        }
+    }
+
+    /// Statements of ours about databases of a server of our own.
+    fn maintain(&self, statements: &[&str]) -> Result<(), Problem> {
+        let client = connect(&self.endpoint, &superuser("postgres"));
+        let mut client = client.map_err(|problem| self.named(problem))?;
+        let mut statements = statements.iter();
+        statements
+            .try_for_each(|sql| run(&mut client, sql))
+            .map_err(|problem| self.named(problem))
     }
 
     /// Has new statistics drawn on a server of our own. What is refused was refused after loading, too, and
@@ -197,12 +288,15 @@ impl Reach {
 }
 
 /// How a role logs in to replay.
-fn login(role: &str) -> Login {
+fn login(role: &str, tables: Tables) -> Login {
     Login {
         user: role.to_owned(),
         // The limit of the replay comes after the log-in.
         options: vec![("statement_timeout".to_owned(), "0".to_owned())],
-        ..superuser(DATABASE)
+        ..superuser(match tables {
+            Tables::Kept => DATABASE,
+            Tables::Copy => COPY,
+        })
     }
 }
 

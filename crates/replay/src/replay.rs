@@ -8,6 +8,8 @@ use crate::servers::Servers;
 use crate::timed::{TimedJob, TimedServers, jobs, statements};
 use crate::watched::watched;
 use crate::work::{Job, Work};
+use crate::writes::obstacle;
+use deltabench_capture::Kind;
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::Replayed;
 use deltabench_model::work::replay::{DataSet, TimedStatement};
@@ -238,6 +240,9 @@ fn load_and_ask(
         tell("reads are executed once for each of their values");
         all = execute(request, work, &asking, &mut asked);
     }
+    if all.is_ok() && request.consent.reads && request.consent.writes {
+        all = write(request, work, &asking, &mut asked, tell);
+    }
     match all {
         Err(problem) if request.interrupted.load(Ordering::Relaxed) => Err(problem),
         // Nothing to compare.
@@ -321,8 +326,12 @@ fn execute(
     for server in asking {
         volatile.merge(Volatile::of(&mut server.reach.own()?)?);
     }
-    asked.object(work, &volatile, request.consent);
-    let may = |job: usize, tuple: usize| asked.may_execute(job, tuple);
+    let base = asking.first().filter(|_| request.consent.writes);
+    let obstacle = base.map(|base| obstacle(request, base.reach)).transpose()?;
+    let obstacle = obstacle.flatten();
+    asked.object(work, (&volatile, obstacle.as_deref()), request.consent);
+    let reads = |job: usize| is_kind(work, job, |kind| kind == Kind::Read);
+    let may = |job: usize, tuple: usize| reads(job) && asked.may_execute(job, tuple);
     let rows = side_by_side(request, asking, |asking| asking.execute(&work.jobs, &may));
     let mut all = Ok(());
     for (place, rows) in rows.into_iter().enumerate() {
@@ -333,11 +342,56 @@ fn execute(
     }
     all?;
     if let Some(base) = asking.first() {
-        let differs = |job: usize, tuple: usize| asked.differs(work, job, tuple);
+        let differs = |job: usize, tuple: usize| reads(job) && asked.differs(work, job, tuple);
         let again = base.execute(&work.jobs, &differs)?;
         asked.again(work, again);
     }
     Ok(())
+}
+
+/// Executes writes and locks on copies of all servers: first on the base, which says what can be executed.
+fn write(
+    request: &Request<'_>,
+    work: &Work<'_>,
+    asking: &[Asking<'_>],
+    asked: &mut Asked,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), Problem> {
+    let writes = |job: usize| is_kind(work, job, |kind| kind != Kind::Read);
+    let any = |asked: &Asked| {
+        let all = work.jobs.iter().enumerate();
+        let mut all = all.flat_map(|(job, it)| (0..it.tuples.len()).map(move |tuple| (job, tuple)));
+        all.any(|(job, tuple)| writes(job) && asked.may_execute(job, tuple))
+    };
+    if !any(asked) {
+        return Ok(());
+    }
+    tell("writes are executed on a copy of the tables, once for each of their values");
+    let copied = side_by_side(request, asking, |asking| {
+        asking.reach.copy(asking.version_num)
+    });
+    copied.into_iter().collect::<Result<(), _>>()?;
+    let (base, others) = asking.split_at(asking.len().min(1));
+    for (from, servers, first) in [(0, base, true), (1, others, false)] {
+        let may = |job: usize, tuple: usize| writes(job) && asked.may_execute(job, tuple);
+        let found = side_by_side(request, servers, |asking| {
+            asking.write(&work.jobs, &may, first)
+        });
+        for (place, written) in (from..).zip(found) {
+            match first {
+                true => asked.written(written?),
+                false => asked.executed(place, written?.rows),
+            }
+        }
+    }
+    let gone = side_by_side(request, asking, |asking| asking.reach.drop_copy());
+    gone.into_iter().collect()
+}
+
+fn is_kind(work: &Work<'_>, job: usize, what: impl Fn(Kind) -> bool) -> bool {
+    work.jobs
+        .get(job)
+        .is_some_and(|job| what(job.statement.kind))
 }
 
 /// Asks all servers something at the same time.

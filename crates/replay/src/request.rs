@@ -2,7 +2,7 @@
 
 use crate::consent::Consent;
 use crate::dump::{DumpFile, Survey};
-use deltabench_capture::Capture;
+use deltabench_capture::{Capture, Kind, Statement};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::installation::Installation;
 use deltabench_server::ServerUser;
@@ -60,6 +60,10 @@ pub struct Request<'a> {
     pub consent: Consent,
     /// Whether times are measured: with a copy of the base.
     pub timed: bool,
+    /// Bytes of a database that is still copied for writes.
+    pub copy_limit: u64,
+    /// Clients of the mix, if one is wanted.
+    pub mix: Option<u32>,
     /// Limit of a statement, seconds.
     pub timeout_seconds: u32,
     /// Data checksums; absent: each version's own default.
@@ -75,6 +79,8 @@ pub struct Request<'a> {
 
 /// Of each byte of rows in the dump so many on disk: tables, indexes, write-ahead log.
 const GROWTH: u64 = 3;
+/// And so many for a copy that writes change: tables and indexes.
+const COPIED: u64 = 2;
 /// An empty data directory with its log.
 const EMPTY_BYTES: u64 = 200 << 20;
 
@@ -92,7 +98,15 @@ impl Request<'_> {
         let Some((_, survey)) = self.data.dump() else {
             return 0;
         };
-        let each = survey.data_bytes.saturating_mul(GROWTH) + EMPTY_BYTES;
+        let copied = survey.data_bytes.saturating_mul(COPIED);
+        let may_write = |statement: &Statement| matches!(statement.kind, Kind::Write | Kind::Lock);
+        let writes = self.consent.writes && self.capture.statements.iter().any(may_write);
+        let copy = if writes && copied <= self.copy_limit {
+            copied
+        } else {
+            0
+        };
+        let each = survey.data_bytes.saturating_mul(GROWTH) + copy + EMPTY_BYTES;
         let servers = self.servers.len() + usize::from(self.timed);
         each.saturating_mul(deltabench_model::units::count(servers))
     }

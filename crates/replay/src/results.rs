@@ -50,6 +50,15 @@ pub enum Difference {
 }
 
 impl Rows {
+    /// So many rows that were changed.
+    pub fn changed(count: u64) -> Self {
+        Self {
+            count,
+            unordered: 0,
+            ordered: [0; 32],
+        }
+    }
+
     /// How another execution differs; `orders` says whether the statement asks for an order.
     pub fn difference(&self, other: &Self, orders: bool) -> Option<Difference> {
         if self.count != other.count {

@@ -66,6 +66,9 @@ const TELLING: &str = "'array_sample', 'array_shuffle', 'clock_timestamp', 'curr
   'pg_xact_status', 'random', 'random_normal', 'setseed', 'timeofday', 'txid_status', 'uuidv4',
   'uuidv7'";
 
+/// Functions of the server that change something which a copy has of its own.
+const WRITING: [&str; 1] = ["nextval"];
+
 /// Volatile functions of the user on a server, and views that call one.
 const VOLATILE: &str = "WITH RECURSIVE
   functions AS (
@@ -170,11 +173,22 @@ impl Volatile {
         }
     }
 
-    /// Why a statement is not executed; absent if it may be. With `allowed`, functions of the user may be.
+    /// Why a read is not executed; absent if it may be. With `allowed`, functions of the user may be.
     pub fn objection(&self, tokens: &[Token<'_>], allowed: bool) -> Option<String> {
+        self.objection_but(tokens, allowed, &[])
+    }
+
+    /// Why a write is not executed on a copy; absent if it may be.
+    pub fn objection_to_write(&self, tokens: &[Token<'_>], allowed: bool) -> Option<String> {
+        self.objection_but(tokens, allowed, &WRITING)
+    }
+
+    /// `fine` are functions that may be called.
+    fn objection_but(&self, tokens: &[Token<'_>], allowed: bool, fine: &[&str]) -> Option<String> {
         let mut names = tokens.iter().enumerate().filter_map(|(at, token)| {
-            let name = token.name()?;
-            let called = tokens.get(at + 1).is_some_and(|next| next.is_mark("("));
+            let name = token.name().filter(|name| !fine.contains(&name.as_str()))?;
+            let next = tokens.get(at + 1);
+            let called = next.is_some_and(|next| next.is_mark("(")) && !is_target(tokens, at);
             Some((name, called))
         });
         names.find_map(|(name, called)| {
@@ -193,6 +207,13 @@ impl Volatile {
             view.then(|| format!("the view {name} calls a volatile function of the database"))
         })
     }
+}
+
+/// Whether the name in this place is the table of an `INSERT INTO t (…)`.
+fn is_target(tokens: &[Token<'_>], at: usize) -> bool {
+    let before = |back: usize| at.checked_sub(back).and_then(|place| tokens.get(place));
+    let into = |back: usize| before(back).is_some_and(|token| token.is_word("into"));
+    into(1) || (before(1).is_some_and(|token| token.is_mark(".")) && into(3))
 }
 
 fn is_harmful(name: &str) -> bool {
@@ -251,6 +272,20 @@ mod tests {
         ] {
             assert!(objection(text, true).is_some(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_write_may_take_a_number_from_a_sequence_and_a_table_is_no_function() {
+        let mut known = volatile();
+        known.of_server.insert("nextval".to_owned());
+        let write = |text: &str| known.objection_to_write(&tokens(text).tokens, false);
+        assert_eq!(write("insert into t values (nextval('s'))"), None);
+        assert_eq!(write("insert into shop.lo_items (a) values (1)"), None);
+        assert_eq!(write("insert into dblink_hosts (a) values (1)"), None);
+        assert!(write("insert into t select * from dblink('host=x', 'q')").is_some());
+        assert!(write("update t set a = send_mail(1)").is_some());
+        let read = tokens("select nextval('s')");
+        assert!(known.objection(&read.tokens, true).is_some());
     }
 
     #[test]

@@ -349,7 +349,7 @@ fn start_one<'a>(
         port,
         ..Slot::default()
     };
-    let endpoint = cluster.start(&slot, &settings(wish))?.endpoint.clone();
+    let endpoint = cluster.start(&slot, &settings(wish, 0))?.endpoint.clone();
     Ok(Member {
         wish,
         cluster: Some(cluster),
@@ -393,12 +393,18 @@ fn fill(dump: &DumpFile, reach: &Reach, interrupted: &AtomicBool) -> Result<Fill
     Ok((loaded, without))
 }
 
-/// What a server runs with: what every server of ours needs, the user's settings, and ours over them.
-pub fn settings(wish: &Wish) -> Vec<(String, String)> {
+/// What a server runs with: what every server of ours needs, so many connections at least, the user's
+/// settings, and ours over them.
+pub fn settings(wish: &Wish, connections: u32) -> Vec<(String, String)> {
     let ours = |name: &str| MEMORY.iter().any(|known| name.eq_ignore_ascii_case(known));
     let users = wish.settings.iter().filter(|(name, _)| !ours(name));
     let users: Vec<(String, String)> = users.cloned().collect();
-    let mut settings = settings_under(&users, SHARED_BUFFERS_MB, CONNECTIONS, false);
+    let mut settings = settings_under(
+        &users,
+        SHARED_BUFFERS_MB,
+        CONNECTIONS.max(connections),
+        false,
+    );
     settings.extend(OURS.map(|(name, value)| (name.to_owned(), value.to_owned())));
     settings
 }
@@ -471,7 +477,7 @@ mod tests {
             named_settings: Vec::new(),
             theirs: None,
         };
-        let settings = settings(&wish);
+        let settings = settings(&wish, 0);
         let last = |name: &str| {
             settings
                 .iter()

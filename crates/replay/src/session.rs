@@ -56,6 +56,14 @@ const NO_LOCK: &str = "55P03";
 /// table (08) are differences like any other.
 const USELESS: [&str; 6] = ["57P01", "57P02", "57P03", "58030", "XX001", "XX002"];
 
+/// Class of errors of constraints.
+const CONSTRAINTS: &str = "23";
+
+/// Whether a constraint refused what was written.
+pub fn violates(sqlstate: &str) -> bool {
+    sqlstate.starts_with(CONSTRAINTS)
+}
+
 /// Whether an error only says that other work was in the way.
 pub fn is_conflict(sqlstate: &str) -> bool {
     sqlstate.starts_with(CONFLICTS) || sqlstate == NO_LOCK

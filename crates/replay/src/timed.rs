@@ -8,7 +8,7 @@ mod found;
 
 pub use found::{TupleFacts, statements};
 
-use crate::reach::{Reach, Who, session};
+use crate::reach::{Reach, Tables, Who, session};
 use crate::request::{Request, Wish};
 use crate::servers::{Member, Servers, settings};
 use crate::session::answer_limit;
@@ -16,7 +16,7 @@ use crate::watched::watched;
 use crate::work::{Job, Work};
 use deltabench_capture::Protocol;
 use deltabench_driver::WireError;
-use deltabench_driver::tuples::{TupleText, Tuples, TuplesSpec, Way};
+use deltabench_driver::tuples::{Cancel, Executed, TupleText, Tuples, TuplesSpec, Way};
 use deltabench_model::problem::Problem;
 use deltabench_model::work::replay::TimedStatement;
 use deltabench_server::{Cluster, ClusterSpec, Slot, Workspace};
@@ -47,6 +47,11 @@ pub struct TimedServers {
     timeout_seconds: u32,
 }
 
+/// Sessions of a server's own, beside those of a mix.
+const OTHER_CONNECTIONS: u32 = 10;
+/// Roles and paths that the statements of a mix have, mostly at most.
+const USUAL_ROLES: u32 = 4;
+
 /// Whose servers they are.
 enum Home {
     Ours(Ours),
@@ -61,12 +66,16 @@ struct Ours {
     wishes: Vec<Wish>,
     /// By server: the cluster that plays it.
     playing: Vec<usize>,
+    /// That a server has at least.
+    connections: u32,
     workspace: Workspace,
 }
 
 /// What is sent of a statement. Texts and values are secrets: `Debug` does not show them.
 pub struct TimedJob {
     way: Way,
+    /// Those that it needs: a mix may have it on a copy, too.
+    tables: Tables,
     who: Who,
     tuples: Vec<(String, Vec<Option<String>>)>,
 }
@@ -110,17 +119,51 @@ impl TimedServers {
         let Home::Ours(ours) = &self.home else {
             return Ok(());
         };
-        let servers = 0..ours.wishes.len();
-        let all: Vec<Reach> = servers
-            .map(|server| ours.reach(server).ok_or_else(no_such_server))
-            .collect::<Result<_, _>>()?;
-        let end = || all.iter().for_each(Reach::end_sessions);
-        let ends = watched(&all, interrupted, Reach::analyze, end);
+        Self::on_ours(ours, interrupted, |(reach, _)| reach.analyze())
+    }
+
+    /// Does something on all servers of our own at the same time; each has its version.
+    fn on_ours(
+        ours: &Ours,
+        interrupted: &AtomicBool,
+        what: impl Fn(&(Reach, u32)) -> Result<(), Problem> + Sync,
+    ) -> Result<(), Problem> {
+        let wishes = ours.wishes.iter().enumerate();
+        let one = |(server, wish): (usize, &Wish)| {
+            let reach = ours.reach(server).ok_or_else(no_such_server)?;
+            Ok((reach, wish.installation.version_num))
+        };
+        let all: Vec<(Reach, u32)> = wishes.map(one).collect::<Result<_, Problem>>()?;
+        let end = || all.iter().for_each(|(reach, _)| reach.end_sessions());
+        let ends = watched(&all, interrupted, what, end);
         ends.into_iter().collect()
     }
 
-    /// A connection to a server for one statement: nothing that it sends can write. A prepared statement is
-    /// planned with the values in this order until its plan cache has decided.
+    /// Makes the copies that writes change anew, on all servers at the same time. Nobody may be connected to
+    /// the tables or to the copies.
+    ///
+    /// Errors: what a server answers; servers of somebody else; an interruption.
+    pub fn copy(&self, interrupted: &AtomicBool) -> Result<(), Problem> {
+        let Home::Ours(ours) = &self.home else {
+            return Err(Problem::new(
+                "nothing is copied on servers that already run",
+            ));
+        };
+        Self::on_ours(ours, interrupted, |(reach, version)| reach.copy(*version))
+    }
+
+    /// Removes the copies.
+    ///
+    /// Errors: what a server answers; an interruption.
+    pub fn drop_copies(&self, interrupted: &AtomicBool) -> Result<(), Problem> {
+        match &self.home {
+            Home::Ours(ours) => Self::on_ours(ours, interrupted, |(reach, _)| reach.drop_copy()),
+            Home::Theirs(_) => Ok(()),
+        }
+    }
+
+    /// A connection to a server for one statement: nothing that a read sends can write, and a write has a
+    /// copy. A prepared statement is planned with the values in this order until its plan cache has decided.
     ///
     /// Errors: the server cannot be reached, or does not take the statement.
     pub fn connect(
@@ -129,6 +172,52 @@ impl TimedServers {
         job: &TimedJob,
         order: &[usize],
     ) -> Result<Tuples, WireError> {
+        let tuples: Vec<TupleText<'_>> = job.texts().collect();
+        self.open(server, (&job.who, job.tables), (&tuples, order))
+    }
+
+    /// A client of a server that sends all these statements: a connection for each role and path. With
+    /// `copies` it works on the copy, where writes can.
+    ///
+    /// Errors: as [`connect`](Self::connect).
+    pub fn connect_mix(
+        &self,
+        server: usize,
+        jobs: &[&TimedJob],
+        copies: bool,
+    ) -> Result<MixedLines, WireError> {
+        let tables = if copies { Tables::Copy } else { Tables::Kept };
+        let mut whos: Vec<&Who> = Vec::new();
+        for job in jobs {
+            if !whos.contains(&&job.who) {
+                whos.push(&job.who);
+            }
+        }
+        let mut mixed = MixedLines {
+            lines: Vec::with_capacity(whos.len()),
+            places: vec![(0, 0); jobs.len()],
+        };
+        for (line, who) in whos.into_iter().enumerate() {
+            let mut tuples = Vec::new();
+            let its = jobs.iter().zip(&mut mixed.places);
+            for (job, place) in its.filter(|(job, _)| job.who == *who) {
+                *place = (line, tuples.len());
+                tuples.extend(job.texts());
+            }
+            let order: Vec<usize> = (0..tuples.len()).collect();
+            let line = self.open(server, (who, tables), (&tuples, &order))?;
+            mixed.lines.push(line);
+        }
+        Ok(mixed)
+    }
+
+    /// A connection as this role, to these tables.
+    fn open(
+        &self,
+        server: usize,
+        (who, tables): (&Who, Tables),
+        (tuples, order): (&[TupleText<'_>], &[usize]),
+    ) -> Result<Tuples, WireError> {
         let reach = match &self.home {
             Home::Ours(ours) => ours.reach(server),
             Home::Theirs(all) => all.get(server).cloned(),
@@ -136,21 +225,32 @@ impl TimedServers {
         let reach = reach.ok_or_else(|| WireError::Protocol {
             what: "it does not run".to_owned(),
         })?;
-        let mut before = session(self.timeout_seconds);
-        before.extend(job.who.set_path());
-        let tuples = job.tuples.iter();
-        let tuples: Vec<TupleText<'_>> = tuples
-            .map(|(sql, values)| TupleText { sql, values })
-            .collect();
+        if tables == Tables::Copy && !reach.is_ours() {
+            return Err(WireError::Protocol {
+                what: "nothing is written on servers that already run".to_owned(),
+            });
+        }
+        let mut before = session(self.timeout_seconds, tables);
+        before.extend(who.set_path());
         let spec = TuplesSpec {
             before: &before,
-            way: job.way,
-            tuples: &tuples,
+            tuples,
             order,
             limit: CONNECT_LIMIT,
             answer: answer_limit(self.timeout_seconds),
         };
-        Tuples::open(&reach.endpoint, &reach.login(&job.who), &spec)
+        Tuples::open(&reach.endpoint, &reach.login(who, tables), &spec)
+    }
+
+    /// Process id of the postmaster that plays a server of our own.
+    pub fn pid(&self, server: usize) -> Option<u32> {
+        match &self.home {
+            Home::Ours(ours) => {
+                let cluster = ours.clusters.get(*ours.playing.get(server)?)?;
+                cluster.postmaster_pid()
+            }
+            Home::Theirs(_) => None,
+        }
     }
 
     /// Process ids of the postmasters of our own.
@@ -206,6 +306,9 @@ impl Ours {
         }
         Ok(Self {
             playing: (0..clusters.len()).collect(),
+            connections: request.mix.map_or(0, |clients| {
+                OTHER_CONNECTIONS + USUAL_ROLES.saturating_mul(clients)
+            }),
             clusters,
             wishes,
             workspace,
@@ -227,7 +330,7 @@ impl Ours {
             let (Some(wish), Some(cluster)) = (wish, cluster) else {
                 return Err(no_such_server());
             };
-            cluster.start(&slot, &settings(wish))?;
+            cluster.start(&slot, &settings(wish, self.connections))?;
             if let Some(playing) = self.playing.get_mut(start.server) {
                 *playing = start.cluster;
             }
@@ -250,7 +353,49 @@ impl Ours {
     }
 }
 
+/// A client of a mix: its connections, and where each statement is.
+#[derive(Debug)]
+pub struct MixedLines {
+    lines: Vec<Tuples>,
+    /// By statement: its connection, and the place of its first tuple there.
+    places: Vec<(usize, usize)>,
+}
+
+impl MixedLines {
+    /// Executes a tuple of a statement.
+    ///
+    /// Errors: as [`Tuples::execute`].
+    pub fn execute(&mut self, job: usize, tuple: usize) -> Result<Executed, WireError> {
+        let (line, first) = self.places.get(job).copied().unwrap_or_default();
+        let line = self
+            .lines
+            .get_mut(line)
+            .ok_or_else(|| WireError::Protocol {
+                what: "a client has no such statement".to_owned(),
+            })?;
+        line.execute(first + tuple)
+    }
+
+    /// What another thread ends its executions with.
+    pub fn cancels(&self) -> impl Iterator<Item = Cancel> {
+        self.lines.iter().map(Tuples::cancel)
+    }
+}
+
 impl TimedJob {
+    /// Whether it needs a copy of the tables.
+    pub fn writes(&self) -> bool {
+        self.tables == Tables::Copy
+    }
+
+    /// All that is sent of it.
+    fn texts(&self) -> impl Iterator<Item = TupleText<'_>> {
+        let way = self.way;
+        self.tuples
+            .iter()
+            .map(move |(sql, values)| TupleText { way, sql, values })
+    }
+
     /// The tuples of a statement that are measured. `roles` may log in everywhere.
     fn of(job: &Job<'_>, timed: &TimedStatement, roles: &BTreeSet<String>) -> Self {
         let places = timed.tuples.iter().map(|tuple| tuple.place);
@@ -264,6 +409,7 @@ impl TimedJob {
                 Protocol::Extended => Way::Extended,
                 Protocol::Prepared => Way::Prepared,
             },
+            tables: Tables::of(job.statement.kind),
             who: Who::of(job.statement, roles),
             tuples: places.filter_map(tuple).collect(),
         }

@@ -287,6 +287,7 @@ fn plan_facts(plan: &Plan) -> Value {
         "settings": plan.settings,
         "delta_from_noise": plan.delta_from_noise,
         "order": plan.order,
+        "unpaired": plan.work.is_unpaired().then_some(true),
         "transport": plan.transport,
         "client_threads": (!plan.jobs.is_one()).then_some(plan.jobs.most),
         "pins": pins.map(|pins| json!({"server": pins.server, "client": pins.client})),

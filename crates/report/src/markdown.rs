@@ -13,7 +13,9 @@ use crate::context::{ReportContext, resolved};
 use crate::remarks::{remarks, totals, troubles};
 use crate::summary::summary;
 use crate::table::markdown::{heads, rows};
-use crate::{costs, counts, explained, figures, grids, means, origin, sampled, withdrawn, words};
+use crate::{
+    costs, counts, explained, figures, grids, means, origin, sampled, withdrawn, withheld, words,
+};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
 use deltabench_model::finding::Severity;
@@ -95,6 +97,9 @@ fn cells(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Secti
             .to_owned();
     for (mark, meaning) in legend(&comparison.cells) {
         reading.push_str(&format!("; {mark} {meaning}"));
+    }
+    if let Some(text) = withheld::unpaired(plan) {
+        reading.push_str(&format!("; {text}"));
     }
     if let Some(meaning) = means::legend(comparison, plan, context) {
         reading.push_str(&format!("; {meaning}"));

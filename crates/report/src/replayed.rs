@@ -4,9 +4,11 @@
 
 mod findings;
 mod markdown;
+mod mix;
 mod page;
 mod parting;
 mod times;
+mod writes;
 
 pub use markdown::replayed_markdown;
 pub use page::replayed_page;
@@ -53,6 +55,9 @@ fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> 
     let mut lines = wrapped(&head(replayed, place), width, 0, 2);
     if let Some(head) = times::head(replayed, place) {
         lines.extend(wrapped(&head, width, 2, 4));
+    }
+    if let Some(mix) = mix::sentence(replayed, place) {
+        lines.extend(wrapped(&mix, width, 2, 4));
     }
     for section in Section::ALL {
         if section == Section::Plan {
@@ -303,8 +308,11 @@ pub(crate) fn changed_for(statement: &ReplayedStatement, verdict: &ReplayVerdict
     )
 }
 
-pub(crate) fn result_texts(verdict: &ReplayVerdict) -> Vec<String> {
+pub(crate) fn result_texts(statement: &ReplayedStatement, verdict: &ReplayVerdict) -> Vec<String> {
     let what = match verdict.results {
+        ResultVerdict::RowsDiffer if statement.kind == "write" => {
+            "another number of rows changed, on a copy"
+        }
         ResultVerdict::RowsDiffer => "another number of rows",
         ResultVerdict::ResultsDiffer => "as many rows, with other values",
         ResultVerdict::OrderDiffers => "the same rows in another order",
@@ -368,26 +376,27 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
     }
     let explained = |statement: &&ReplayedStatement| {
         let mut verdicts = statement.verdicts.iter();
-        statement.kind == "read"
-            && verdicts.all(|verdict| verdict.results == ResultVerdict::NotExecuted)
+        verdicts.all(|verdict| verdict.results == ResultVerdict::NotExecuted)
     };
-    let only_explained = replayed
-        .statements
-        .iter()
-        .filter(|statement| statement.kind != "read")
-        .count();
+    let statements = || replayed.statements.iter();
+    let only_explained = statements().filter(|statement| is_only_explained(statement));
+    let only_explained = count(only_explained.count());
     if only_explained > 0 {
         texts.push(format!(
             "explained and not executed: {} (writes and locks)",
-            plural(count(only_explained), "statement")
+            plural(only_explained, "statement")
         ));
     }
     if replayed.executed {
-        let unexecuted = replayed.statements.iter().filter(explained);
-        texts.extend(not_executed(unexecuted));
+        let unexecuted = statements().filter(explained);
+        texts.extend(not_executed(
+            unexecuted.filter(|statement| !is_only_explained(statement)),
+        ));
     }
+    texts.extend(writes::notes(replayed));
     texts.extend(replayed.notes.iter().cloned());
     texts.extend(times::notes(replayed));
+    texts.extend(mix::note(replayed));
     let each = match replayed.times {
         Some(_) => "plans and results: each",
         None => "no time was measured: another plan may be faster or slower. Each",
@@ -418,7 +427,20 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
     texts
 }
 
-/// Reads that were only explained, by reason.
+/// Whether it is a write or lock that nobody wanted to be executed.
+fn is_only_explained(statement: &ReplayedStatement) -> bool {
+    let mut verdicts = statement.verdicts.iter();
+    let mut causes = verdicts.clone().flat_map(|verdict| &verdict.causes);
+    statement.kind != "read"
+        && statement.write.is_none()
+        && verdicts.all(|verdict| verdict.results == ResultVerdict::NotExecuted)
+        && causes.any(|cause| cause.ends_with(ONLY_EXPLAINED))
+}
+
+/// How the cause ends that a write was not executed because writes were not wanted.
+const ONLY_EXPLAINED: &str = "is only explained";
+
+/// Statements that were only explained, by reason.
 fn not_executed<'a>(statements: impl Iterator<Item = &'a ReplayedStatement>) -> Vec<String> {
     let mut by_cause: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for statement in statements {

@@ -9,6 +9,13 @@ use deltabench_model::units::count;
 /// What stands where there are too few passes for an answer.
 pub const CANNOT_TELL: &str = "cannot tell";
 
+/// What every table says of runs whose servers ran one after another; absent for others.
+pub(crate) fn unpaired(plan: &Plan) -> Option<&'static str> {
+    plan.work
+        .is_unpaired()
+        .then_some("unpaired sequential runs: no interval is one of pairs")
+}
+
 /// For a cell with so many blocks; absent where they are enough, or no passes.
 pub(crate) fn of_cell(plan: &Plan, blocks: u32) -> Option<String> {
     let needed = count(MIN_BLOCKS);

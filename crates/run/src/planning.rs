@@ -292,6 +292,7 @@ pub(crate) mod tests {
             state: DataState::Fresh,
             rate: None,
             published: Default::default(),
+            reconnects: false,
         };
         Plan {
             checksums: Some(true),

@@ -503,5 +503,6 @@ fn cell(definition: &Definition, data: &DataSize, clients: u32) -> Cell {
         state: Default::default(),
         rate: None,
         published: definition.published_rate(data, clients),
+        reconnects: definition.reconnects(),
     }
 }

@@ -205,6 +205,7 @@ fn plan(installation: &Installation, clients: u32, seed: u64) -> Plan {
         state: Default::default(),
         rate: None,
         published: Default::default(),
+        reconnects: false,
     };
     let data = DataSize {
         tables: 1,

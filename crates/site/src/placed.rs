@@ -2,9 +2,14 @@
 
 use deltabench_compare::comparison::{Comparison, Metric};
 use deltabench_compare::hosts::{Claims, HostValues, claims};
+use deltabench_compare::odd_host::{BaseRate, odd_hosts};
 use deltabench_model::occasion::{HostClass, HostIdentity};
 use deltabench_model::plan::Plan;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Hosts that a note names, and changes that it gives for them.
+const HOSTS: usize = 8;
+const CHANGES: usize = 12;
 
 /// A unit of an execution that was measured.
 #[derive(Debug, Clone, Copy)]
@@ -31,26 +36,89 @@ impl Placed<'_> {
         }
     }
 
-    fn part(&self) -> String {
-        let part = self.plan.experiment.as_ref();
-        part.map_or_else(String::new, |part| part.part.to_string())
+    fn part(&self) -> Option<u32> {
+        Some(self.plan.experiment.as_ref()?.part)
     }
+
+    /// What is the same in all repetitions of a part.
+    fn coordinates(&self) -> Vec<String> {
+        let part = self.plan.experiment.iter();
+        let axes = part.flat_map(|part| &part.coordinates);
+        axes.map(|(axis, value)| format!("{axis} {value}"))
+            .collect()
+    }
+}
+
+/// Numbers in a few words: `1 to 4, 7`.
+fn ranges(numbers: &BTreeSet<u32>) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if last.checked_add(1) == Some(*number) => *last = *number,
+            _ => ranges.push((*number, *number)),
+        }
+    }
+    let words = ranges.into_iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Hosts that are unlike the others of their class: not in the change, but in what the base does on them.
+fn odd(runs: &[Placed<'_>]) -> Vec<String> {
+    let mut rates = Vec::new();
+    for run in runs {
+        let coordinates = run.coordinates().join(", ");
+        for cell in &run.comparison.cells {
+            let throughput = cell
+                .metrics
+                .iter()
+                .find(|one| one.metric == Metric::Throughput);
+            rates.extend(throughput.map(|metric| BaseRate {
+                host: run.host(),
+                class: class(&run.identity.class),
+                cell: format!("{}, {}, {coordinates}", cell.workload, cell.clients),
+                rate: metric.base,
+            }));
+        }
+    }
+    let odd = odd_hosts(&rates).into_iter();
+    odd.map(|odd| {
+        format!(
+            "odd-host: {}: the base is {:+.1} % as fast as on the median of {} hosts of its class; \
+             the others lie within {:.1} % of it",
+            odd.host,
+            100.0 * (odd.ratio - 1.0),
+            odd.hosts,
+            100.0 * odd.spread
+        )
+    })
+    .collect()
 }
 
 /// Sentences about the hosts; none where nothing was measured on a fleet.
 pub fn notes(runs: &[Placed<'_>]) -> Vec<String> {
-    let mut hosts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut hosts: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     for run in runs {
-        hosts.entry(run.host()).or_default().push(run.part());
+        hosts.entry(run.host()).or_default().extend(run.part());
     }
     if hosts.is_empty() {
         return Vec::new();
     }
     let each: Vec<String> = { hosts.iter() }
-        .map(|(host, parts)| format!("{host}: parts {}", parts.join(", ")))
+        .take(HOSTS)
+        .map(|(host, parts)| format!("{host}: parts {}", ranges(parts)))
         .collect();
-    let mut notes = vec![format!("measured on {}", each.join("; "))];
-    notes.extend(differing(runs));
+    let more = match hosts.len().saturating_sub(HOSTS) {
+        0 => String::new(),
+        more => format!("; and {more} more hosts"),
+    };
+    let mut notes = vec![format!("measured on {}{more}", each.join("; "))];
+    notes.extend(odd(runs));
+    let identities: Vec<&HostIdentity> = runs.iter().map(|run| run.identity).collect();
+    notes.extend(differing(&identities));
     notes.extend(split_lanes(runs));
     if hosts.len() > 1 {
         notes.extend(said(runs));
@@ -59,9 +127,9 @@ pub fn notes(runs: &[Placed<'_>]) -> Vec<String> {
 }
 
 /// That hosts differ in what is no matter of chance.
-fn differing(runs: &[Placed<'_>]) -> Option<String> {
+fn differing(hosts: &[&HostIdentity]) -> Option<String> {
     let of = |what: &dyn Fn(&HostIdentity) -> String| -> BTreeSet<String> {
-        runs.iter().map(|run| what(run.identity)).collect()
+        hosts.iter().map(|host| what(host)).collect()
     };
     let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let found = [
@@ -112,12 +180,7 @@ fn said(runs: &[Placed<'_>]) -> Vec<String> {
                 continue;
             };
             let mut words = vec![format!("{} at {}", cell.workload, cell.clients)];
-            let part = run
-                .plan
-                .experiment
-                .iter()
-                .flat_map(|part| &part.coordinates);
-            words.extend(part.map(|(axis, value)| format!("{axis} {value}")));
+            words.extend(run.coordinates());
             words.push(cell.candidate_name.clone());
             changes
                 .entry(words.join(", "))
@@ -129,10 +192,35 @@ fn said(runs: &[Placed<'_>]) -> Vec<String> {
                 });
         }
     }
-    changes
+    let said = changes
         .iter()
-        .flat_map(|(what, values)| sentences(what, &claims(values)))
-        .collect()
+        .map(|(what, values)| (what, claims(values)))
+        .collect();
+    largest(said)
+}
+
+/// Sentences on the changes that are largest on any class, where there are many; in the order of their names.
+fn largest(mut changes: Vec<(&String, Claims)>) -> Vec<String> {
+    let size = |claims: &Claims| {
+        let each = claims.classes.iter();
+        each.map(|class| class.change.estimate.ln().abs())
+            .fold(0.0, f64::max)
+    };
+    let all = changes.len();
+    if all > CHANGES {
+        changes.sort_by(|one, other| size(&other.1).total_cmp(&size(&one.1)));
+        changes.truncate(CHANGES);
+        changes.sort_by(|one, other| one.0.cmp(other.0));
+    }
+    let mut said: Vec<String> = { changes.iter() }
+        .flat_map(|(what, claims)| sentences(what, claims))
+        .collect();
+    if all > CHANGES && !said.is_empty() {
+        said.push(format!(
+            "of {all} changes these are the {CHANGES} largest; the tables have all of them"
+        ));
+    }
+    said
 }
 
 fn sentences(what: &str, claims: &Claims) -> Vec<String> {
@@ -191,4 +279,65 @@ fn class(class: &HostClass) -> String {
         .unwrap_or_else(|| "unknown processor".to_owned());
     let words = [Some(model), Some(format!("{} cores", class.cores)), memory];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_compare::hosts::{Claimed, OfClass};
+
+    #[test]
+    fn hosts_that_differ_in_kernel_or_class_are_said_to() {
+        let host = |uid: &str| HostIdentity {
+            uid: uid.to_owned(),
+            class: HostClass::default(),
+            kernel: Some("6.1.0".to_owned()),
+            microcode: None,
+        };
+        let (one, same) = (host("a"), host("b"));
+        assert_eq!(differing(&[&one, &same]), None);
+        let mut newer = host("c");
+        newer.kernel = Some("6.12.0".to_owned());
+        newer.class.cores = 8;
+        let said = differing(&[&one, &newer, &same]).unwrap();
+        assert!(
+            said.starts_with("hosts-differ: hosts differ in kernel (6.1.0; 6.12.0) and class ("),
+            "{said}"
+        );
+        assert!(!said.contains("microcode"), "{said}");
+    }
+
+    #[test]
+    fn numbers_that_follow_each_other_are_one_range() {
+        let words = |numbers: &[u32]| ranges(&numbers.iter().copied().collect());
+        assert_eq!(words(&[3, 1, 2, 7, 9, 10]), "1 to 3, 7, 9, 10");
+        assert_eq!(words(&[]), "");
+    }
+
+    #[test]
+    fn of_many_changes_the_largest_are_said_and_how_many_there_are() {
+        let names: Vec<String> = (0..20).map(|number| format!("cell {number:02}")).collect();
+        let changes = |count: usize| -> Vec<(&String, Claims)> {
+            let claims = |number: u32| Claims {
+                classes: vec![OfClass {
+                    class: "epyc".to_owned(),
+                    hosts: 2,
+                    change: Claimed {
+                        estimate: 1.0 - 0.01 * f64::from(number),
+                        ci95: None,
+                    },
+                    further: None,
+                    holds: false,
+                }],
+                hosts: Vec::new(),
+                against: Vec::new(),
+            };
+            names.iter().zip((0..).map(claims)).take(count).collect()
+        };
+        let said = largest(changes(20));
+        assert_eq!(said.len(), CHANGES + 1);
+        assert!(said[0].starts_with("cell 08: -8.0 %"), "{said:?}");
+        assert!(said[CHANGES].starts_with("of 20 changes these are the 12 largest"));
+        assert_eq!(largest(changes(12)).len(), 12);
+    }
 }

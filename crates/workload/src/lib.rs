@@ -52,7 +52,7 @@ pub use library::Library;
 pub use permutation::Permutation;
 pub use published::{PublishedStep, StepLength, WarmUpClients, published_order, write_phase};
 pub use sample::Sample;
-pub use sbtest::{Rows, Sbtest};
+pub use sbtest::{Inserts, Rows, Sbtest};
 pub use seed::{mix, stream};
 pub use table::TableDefinition;
 pub use zipf::Zipf;

@@ -62,6 +62,27 @@ impl Sbtest {
         )]
     }
 
+    /// Statements that create an empty table as sysbench does, on the search path: with its primary key.
+    pub fn published_create_sql(&self, table: u32) -> String {
+        format!(
+            "CREATE TABLE sbtest{table} (id SERIAL, k INTEGER DEFAULT '0' NOT NULL, \
+             c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id))"
+        )
+    }
+
+    /// The statement for a table loaded by [`Inserts`]: its index on `k`.
+    pub fn published_index_sql(&self, table: u32) -> String {
+        format!("CREATE INDEX k_{table} ON sbtest{table} (k)")
+    }
+
+    /// The rows of a table (from 1) as sysbench's `prepare` sends them.
+    pub fn inserts(&self, table: u32) -> Inserts {
+        Inserts {
+            head: format!("INSERT INTO sbtest{table}(k, c, pad) VALUES"),
+            rows: self.rows(table),
+        }
+    }
+
     /// The statement that takes the bytes of [`Sbtest::rows`].
     pub fn copy_sql(&self, schema: &str, table: u32) -> String {
         format!(
@@ -104,6 +125,41 @@ impl Sbtest {
             next: 1,
             last: i64::try_from(self.size.rows).unwrap_or(i64::MAX),
         }
+    }
+}
+
+/// Bytes of a statement of [`Inserts`], about: what sysbench puts into one.
+const INSERT_BYTES: usize = 512 * 1024;
+
+/// Statements that insert the rows of one table, with many rows each; ids come from its sequence.
+///
+/// Source: sysbench's `bulk_insert_init` and `bulk_insert_next`: 512 KiB of text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inserts {
+    head: String,
+    rows: Rows,
+}
+
+impl Iterator for Inserts {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let mut sql = self.head.clone();
+        let mut more = self.rows.next <= self.rows.last;
+        let mut separator = "";
+        while more && sql.len() < INSERT_BYTES {
+            let mut bytes = Vec::with_capacity(FILL_BYTES + 256);
+            more = self.rows.fill(&mut bytes);
+            // Digits, tabs and dashes only.
+            for line in String::from_utf8_lossy(&bytes).lines() {
+                let mut columns = line.split('\t').skip(1);
+                let mut column = || columns.next().unwrap_or_default();
+                let (k, c, pad) = (column(), column(), column());
+                sql.push_str(&format!("{separator}({k}, '{c}', '{pad}')"));
+                separator = ", ";
+            }
+        }
+        (!separator.is_empty()).then_some(sql)
     }
 }
 
@@ -264,6 +320,29 @@ mod tests {
         }
         assert!(pieces.len() > 1);
         assert_eq!(pieces.concat(), all(data(1000, 7).rows(1)));
+    }
+
+    #[test]
+    fn statements_of_half_a_megabyte_insert_the_rows_of_copy() {
+        let data = data(6000, 7);
+        let statements: Vec<String> = data.inserts(2).collect();
+        assert_eq!(statements.len(), 3);
+        assert!((INSERT_BYTES..INSERT_BYTES + 80_000).contains(&statements[0].len()));
+        let head = "INSERT INTO sbtest2(k, c, pad) VALUES(";
+        assert!(statements.iter().all(|sql| sql.starts_with(head)));
+        let rows: Vec<&str> = statements
+            .iter()
+            .flat_map(|sql| sql[head.len()..].trim_end_matches(')').split("), ("))
+            .collect();
+        let copied = String::from_utf8(all(data.rows(2))).unwrap();
+        let copied: Vec<String> = copied
+            .lines()
+            .map(|line| {
+                let columns: Vec<&str> = line.split('\t').collect();
+                format!("{}, '{}', '{}'", columns[1], columns[2], columns[3])
+            })
+            .collect();
+        assert_eq!(rows, copied);
     }
 
     #[test]

@@ -37,6 +37,10 @@ pub struct CaptureArguments {
     /// The search_path of sessions that set none in the log
     #[arg(long, value_name = "PATH")]
     pub search_path: Option<String>,
+    /// Replace all values by others of their shape, so that the capture has none of your users: for plans
+    /// (replay --plans-only), not for times
+    #[arg(long)]
+    pub redact: bool,
     /// Write the numbers as JSON here; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -29,6 +29,8 @@ pub enum FleetCommand {
     Cancel(NamedExecution),
     /// Print the output of the lane of a unit, or of all lanes
     Logs(NamedUnit),
+    /// Ask each host whether it can measure: doctor's checks, its lock, its clock, what is shipped
+    Check(Check),
     /// List the hosts of a fleet file
     Hosts(OnFleet),
     /// Avoid a host from now on, in all executions of a fleet file
@@ -42,6 +44,9 @@ pub enum FleetCommand {
     /// Measure a lane on this host; the engine starts it
     #[command(hide = true)]
     Lane(LaneArguments),
+    /// Say what this host is like; the engine starts it
+    #[command(hide = true)]
+    Look(LookArguments),
     /// Gather and report after all lanes; the engine starts it
     #[command(hide = true)]
     After(AfterArguments),
@@ -99,10 +104,41 @@ pub struct Drain {
     pub host: String,
     /// Why
     #[arg(value_name = "REASON")]
-    pub reason: String,
+    pub reason: Option<String>,
+    /// Use the host again, also where an execution found it unfit
+    #[arg(long, conflicts_with = "reason")]
+    pub undo: bool,
     /// The fleet file
     #[arg(long, value_name = "FILE")]
     pub on: PathBuf,
+}
+
+/// `deltabench fleet check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The fleet file
+    #[arg(long, value_name = "FILE")]
+    pub on: PathBuf,
+    /// How long to wait for hosts that are busy
+    #[arg(long, value_name = "MINUTES", default_value_t = 5)]
+    pub wait_minutes: u32,
+}
+
+/// `deltabench fleet look`.
+#[derive(Debug, Args)]
+pub struct LookArguments {
+    /// The shared directory
+    pub shared: PathBuf,
+    /// Where the answer goes
+    pub answers: PathBuf,
+    /// Number of the job's element
+    pub element: u32,
+    /// How the engine calls this host
+    #[arg(long)]
+    pub node: String,
+    /// Directory on a disk of this host
+    #[arg(long)]
+    pub local: Option<PathBuf>,
 }
 
 /// `deltabench fleet lane`.

@@ -1,8 +1,17 @@
 //! `deltabench replay`.
 
 use super::conditions::Checksums;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
+
+/// What a replay does with writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Writes {
+    /// Committed on a new copy for each statement in each block
+    Copy,
+    /// Only explained
+    Explain,
+}
 
 /// `deltabench replay`.
 #[derive(Debug, Args)]
@@ -48,12 +57,23 @@ pub struct ReplayArguments {
     /// allows]
     #[arg(long, value_name = "PERCENT", conflicts_with = "plans_only")]
     pub delta: Option<String>,
+    /// Measure also all statements at once, drawn by their calls, with so many clients
+    #[arg(long, value_name = "CLIENTS", conflicts_with = "plans_only",
+          value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub mix: Option<u32>,
     /// Only explain statements; execute none
     #[arg(long)]
     pub no_execute: bool,
-    /// Execute reads that call volatile functions of the database, too
+    /// Execute reads that call volatile functions of the database, too; and writes where triggers may reach
+    /// other machines
     #[arg(long)]
     pub allow_functions: bool,
+    /// What is done with writes and locks: committed on a copy of the tables, or only explained
+    #[arg(long, value_enum, default_value_t = Writes::Copy)]
+    pub writes: Writes,
+    /// Largest database that is copied for writes; those of a larger one are only explained [default: 4GB]
+    #[arg(long, value_name = "SIZE")]
+    pub copy_limit: Option<String>,
     /// How often each server draws statistics: several draws show the plans that depend on luck
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub draws: u32,

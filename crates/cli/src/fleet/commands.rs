@@ -1,25 +1,22 @@
 //! The commands that go on with an execution, or look at it.
 
-use super::submit::{Submitter, drained, engine};
-use super::{read_file, watch};
-use crate::arguments::fleet::Drain;
+use super::submit::Submitter;
+use super::watch;
 use crate::clock::now;
 use crate::config::Config;
 use crate::console::{print_stdout, say};
-use crate::failure::Failure;
+use crate::failure::{Failure, NOT_MEASURED};
 use crate::store::{open, store_problem};
 use deltabench_fleet::engine::{JobState, Seen};
-use deltabench_fleet::file::{EngineWord, FleetFile};
+use deltabench_fleet::file::FleetFile;
 use deltabench_fleet::lanes::Lanes;
-use deltabench_fleet::spool::{Avoided, HostName, Spool};
+use deltabench_fleet::spool::Spool;
 use deltabench_fleet::state::{UnitState, status};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_store::Store;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often a unit is handed in again because its host was unfit.
-const ELSEWHERE: u32 = 1;
 /// How long lanes may take to end after a cancellation.
 const ENDING: Duration = Duration::from_secs(120);
 
@@ -90,14 +87,10 @@ pub fn watch(wanted: &str, config: &Config) -> Result<u8, Failure> {
 pub fn gather(wanted: &str, config: &Config) -> Result<u8, Failure> {
     let mut known = known(wanted, config)?;
     let place = (&known.spool, &known.lanes);
-    let whole = watch::gather(&mut known.store, config, place)?;
+    let whole = watch::gather(&mut known.store, config, place)?.is_empty();
     let states = watch::states(place);
     print_stdout(&watch::table(&states, &known.lanes).join("\n"))?;
-    Ok(if whole {
-        0
-    } else {
-        crate::failure::NOT_MEASURED
-    })
+    Ok(if whole { 0 } else { NOT_MEASURED })
 }
 
 /// `deltabench fleet after`: writes the report if nobody watches.
@@ -110,8 +103,11 @@ pub fn after(lanes_file: &Path, config: &Config) -> Result<u8, Failure> {
     };
     let mut store = open(&config)?;
     let place = (&spool, &lanes);
-    watch::gather(&mut store, &config, place)?;
-    watch::conclude(&store, &config, place)
+    let whole = watch::gather(&mut store, &config, place)?.is_empty();
+    let code = watch::conclude(&store, &config, (&spool, &lanes))?;
+    // A scheduler shows whether gathering worked; a regression is no failure of it.
+    say(&format!("`deltabench fleet watch` would end with {code}"));
+    Ok(if whole { 0 } else { NOT_MEASURED })
 }
 
 /// `deltabench fleet resume`.
@@ -126,19 +122,36 @@ pub fn resume(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Fa
         }
         known.spool.try_again(unit).map_err(Failure::Failed)?;
     }
-    known.spool.revive().map_err(Failure::Failed)?;
     let place = (&known.spool, &known.lanes);
-    watch::gather(&mut known.store, config, place)?;
     let submitter = Submitter::new(&known.file, &known.spool, &known.lanes);
+    // Of two that resume at once, the second finds what the first has handed in.
+    submitter.begin()?;
+    known.spool.revive().map_err(Failure::Failed)?;
+    for refused in watch::gather(&mut known.store, config, place)? {
+        if refused.damaged {
+            let aside = refused.attempt.put_aside(&refused.file);
+            say(&format!(
+                "unit {} is measured again; the damaged file is kept as {}",
+                refused.attempt.unit,
+                aside.map_err(Failure::Failed)?.display()
+            ));
+        }
+    }
     let lanes = left(place, &submitter)?;
     match lanes.as_slice() {
-        [] => say("no lane has to be handed in"),
+        [] => {
+            say("no lane has to be handed in");
+            if !submitter.alive()?.is_empty() {
+                submitter.gather_after()?;
+            }
+        }
         lanes => {
             let names: Vec<String> = lanes.iter().map(ToString::to_string).collect();
             say(&format!("handing in again: lanes {}", names.join(", ")));
             submitter.submit(lanes)?;
         }
     }
+    submitter.done();
     watch::watch((known.store, config), place, &submitter)
 }
 
@@ -170,7 +183,9 @@ fn left((spool, lanes): (&Spool, &Lanes), submitter: &Submitter<'_>) -> Result<V
             }
             continue;
         }
-        if states().any(|unit| may_go_on(spool, &unit)) {
+        let measured = states().all(|unit| unit.state.is_done());
+        let is_split = measured && lane.one_host && spool.whole_on(lane).is_none();
+        if is_split || states().any(|unit| may_go_on(spool, &unit)) {
             left.push(lane.lane);
         }
     }
@@ -180,8 +195,7 @@ fn left((spool, lanes): (&Spool, &Lanes), submitter: &Submitter<'_>) -> Result<V
 fn may_go_on(spool: &Spool, unit: &deltabench_fleet::state::UnitStatus) -> bool {
     match unit.state {
         UnitState::Sealed | UnitState::Gathered => false,
-        UnitState::Failed => !spool.has_failed(unit.unit),
-        UnitState::Unfit => unit.attempts <= ELSEWHERE,
+        UnitState::Failed | UnitState::Unfit => !spool.has_failed(unit.unit),
         _ => true,
     }
 }
@@ -238,76 +252,6 @@ pub fn logs(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Fail
         let text = std::fs::read(&file).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         print_stdout(&format!("{}\n{}", file.display(), text.trim_end()))?;
-    }
-    Ok(0)
-}
-
-/// `deltabench fleet hosts`.
-pub fn hosts(on: &Path) -> Result<u8, Failure> {
-    let (file, _) = read_file(on)?;
-    let nodes = engine(&file).nodes().map_err(Failure::Failed)?;
-    let drained = drained(&file);
-    let mut lines = Vec::new();
-    for node in nodes {
-        let ours = drained.iter().find(|one| one.host.node == node.name);
-        let state = ours.map_or(node.state, |_| "drained by us".to_owned());
-        let reason = ours.map_or(node.reason, |one| one.why.clone());
-        let features = node.features.join(",");
-        lines.push(format!(
-            "{:<16} {:<14} {:>4} cores {:>8} MiB  {features}  {reason}",
-            node.name, state, node.cores, node.memory_mib
-        ));
-    }
-    print_stdout(
-        &lines
-            .iter()
-            .map(|line| line.trim_end())
-            .collect::<Vec<_>>()
-            .join("\n"),
-    )?;
-    Ok(0)
-}
-
-/// `deltabench fleet drain`.
-pub fn drain(arguments: &Drain) -> Result<u8, Failure> {
-    let (file, _) = read_file(&arguments.on)?;
-    let nodes = engine(&file).nodes().map_err(Failure::Failed)?;
-    if !nodes.iter().any(|node| node.name == arguments.host) {
-        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-        let problem = Problem::new(format!("there is no host {}", arguments.host))
-            .detail(format!("hosts: {}", names.join(", ")));
-        let near = nearest(&arguments.host, names.iter().copied());
-        return Err(Failure::Refused(match near {
-            Some(near) => problem.hint(format!("did you mean {near}?")),
-            None => problem,
-        }));
-    }
-    let avoided = Avoided {
-        host: HostName {
-            uid: arguments.host.clone(),
-            node: arguments.host.clone(),
-        },
-        why: arguments.reason.clone(),
-    };
-    let place = Spool::at(&file.shared);
-    std::fs::create_dir_all(file.shared.join("avoid")).map_err(|error| {
-        Failure::Failed(
-            Problem::new(format!("cannot write {}", file.shared.display()))
-                .detail(error.to_string()),
-        )
-    })?;
-    place.avoid(&avoided).map_err(Failure::Failed)?;
-    say(&format!(
-        "{} is avoided from now on; lanes that run there go on",
-        arguments.host
-    ));
-    if file.engine == EngineWord::Slurm
-        && let Err(problem) = engine(&file).drain(&arguments.host, &arguments.reason)
-    {
-        say(&format!(
-            "Slurm itself goes on giving it to others: {}",
-            problem.error
-        ));
     }
     Ok(0)
 }

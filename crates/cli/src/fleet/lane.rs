@@ -1,7 +1,9 @@
 //! A lane on its host: the units that are not measured yet, one after another.
 
+use super::admission::{Admission, admission};
+use super::check;
 use super::stop::Stop;
-use super::submit::drained;
+use super::submit::{avoided_nodes, drained, engine};
 use super::unit::{Place, UnitEnd, measure};
 use crate::arguments::fleet::LaneArguments;
 use crate::clock::now;
@@ -9,11 +11,11 @@ use crate::config::Config;
 use crate::console::say;
 use crate::failure::{Failure, NOT_MEASURED};
 use deltabench_fleet::engine::local::terminate;
-use deltabench_fleet::file::FleetFile;
+use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::host_lock::{self, Holder, HostLock};
-use deltabench_fleet::lanes::Lanes;
+use deltabench_fleet::lanes::{Lane, Lanes};
 use deltabench_fleet::ship;
-use deltabench_fleet::spool::{Avoided, HostName, Owner, Spool};
+use deltabench_fleet::spool::{Avoided, EndWord, HostName, Owner, Spool};
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
 use deltabench_observe::{HostSample, Outcome, host_identity, preflight, read_host};
@@ -23,6 +25,8 @@ use std::time::{Duration, Instant};
 /// Exit code of a lane that goes on later: the engine may put it in its queue again (sysexits.h: a failure
 /// that passes).
 pub const AGAIN: u8 = 75;
+/// Exit code of a lane whose measurements the shared directory does not take (sysexits.h: cannot create).
+const KEPT: u8 = 73;
 /// Exit code of a lane on a host that is unfit.
 const UNFIT: u8 = 4;
 /// How long to look at other load.
@@ -51,16 +55,16 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
     ));
     if let Some(why) = avoided(&spool, &file, &host) {
         say(&format!("this host is avoided: {why}"));
-        return Ok(UNFIT);
+        return leave(&spool, &file, &host);
     }
     let Some(_lock) = locked(&lanes, own.lane, (&file, &host), &stop)? else {
         return Ok(AGAIN);
     };
     if let Some(why) = unfit(&file, &lanes) {
-        say(&format!("this host is unfit: {why}"));
-        let avoided = Avoided { host, why };
-        spool.avoid(&avoided).map_err(Failure::Failed)?;
-        return Ok(UNFIT);
+        return refuse(&spool, &file, &host, why);
+    }
+    for unit in &own.units {
+        spool.sweep(*unit, &host.uid);
     }
     let place = Place {
         spool: &spool,
@@ -71,36 +75,113 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         config,
         stop: &stop,
     };
-    carry_out(&own.units, &place)
+    match admitted(own, &file, &place)? {
+        Admission::Admitted => {}
+        Admission::Stopped => return Ok(AGAIN),
+        Admission::Unfit(why) => return refuse(&spool, &file, &host, why),
+    }
+    let ended = carry_out(own, &place)?;
+    // What is left there goes on here later.
+    std::fs::remove_dir(place.local.join(&lanes.execution)).ok();
+    match ended {
+        UNFIT => leave(&spool, &file, &host),
+        code => Ok(code),
+    }
+}
+
+/// The first lane of an execution on a host begins with a server against itself.
+fn admitted(lane: &Lane, file: &FleetFile, place: &Place<'_>) -> Result<Admission, Failure> {
+    let (spool, host) = (place.spool, &place.owner.host);
+    let is_wanted = file.admission && place.lanes.fixture.is_none();
+    let is_left =
+        |unit: &&u32| !spool.is_done(**unit, lane, &host.uid) && !spool.has_failed(**unit);
+    let unit = lane.units.iter().find(is_left);
+    let unit = unit.and_then(|unit| place.lanes.unit(*unit));
+    let Some(unit) = unit.filter(|_| is_wanted && !spool.has_admitted(host)) else {
+        return Ok(Admission::Admitted);
+    };
+    say("a server against itself, for a minute");
+    let found = match admission(unit, place) {
+        Ok(found) => found,
+        // The unit meets the same, and its end says why.
+        Err(failure) => {
+            say(&failure.problem().to_string());
+            return Ok(Admission::Admitted);
+        }
+    };
+    if matches!(found, Admission::Admitted) {
+        spool.admit(host).map_err(Failure::Failed)?;
+    }
+    Ok(found)
+}
+
+/// Avoids this host from now on, and leaves it.
+fn refuse(spool: &Spool, file: &FleetFile, host: &HostName, why: String) -> Result<u8, Failure> {
+    say(&format!("this host is unfit: {why}"));
+    let avoided = Avoided {
+        host: host.clone(),
+        why,
+    };
+    spool.avoid(&avoided).map_err(Failure::Failed)?;
+    leave(spool, file, host)
+}
+
+/// Ends a lane on a host that is unfit: where the engine has others it goes there. It also keeps the lanes
+/// away that wait, because a host that ends its lanes at once would draw all of them.
+fn leave(spool: &Spool, file: &FleetFile, host: &HostName) -> Result<u8, Failure> {
+    let number = |name: &str| std::env::var(name).ok();
+    let own = number("SLURM_ARRAY_JOB_ID").zip(number("SLURM_ARRAY_TASK_ID"));
+    let own = own.and_then(|(job, element)| Some((job, element.parse().ok()?)));
+    let (EngineWord::Slurm, Some((job, element))) = (file.engine, own) else {
+        return Ok(UNFIT);
+    };
+    let engine = engine(file);
+    let nodes = avoided_nodes(file, spool);
+    let went = engine
+        .avoid(&job, &nodes)
+        .and_then(|()| engine.elsewhere(&job, element, &nodes));
+    Ok(match went {
+        Ok(true) => {
+            say(&format!("lane goes on elsewhere than on {}", host.node));
+            AGAIN
+        }
+        Ok(false) => UNFIT,
+        Err(problem) => {
+            say(&problem.to_string());
+            UNFIT
+        }
+    })
 }
 
 /// Measures the units; returns the exit code.
-fn carry_out(units: &[u32], place: &Place<'_>) -> Result<u8, Failure> {
+fn carry_out(lane: &Lane, place: &Place<'_>) -> Result<u8, Failure> {
     let mut failed = false;
-    for number in units {
+    let is_left = |unit: u32| {
+        let spool = place.spool;
+        !spool.is_done(unit, lane, &place.owner.host.uid) && !spool.has_failed(unit)
+    };
+    for number in &lane.units {
         let spool = place.spool;
         if spool.is_cancelled() || place.stop.is_asked() {
             break;
         }
-        if spool.is_sealed(*number) || spool.has_failed(*number) {
+        if !is_left(*number) {
             continue;
         }
         let Some(unit) = place.lanes.unit(*number) else {
             continue;
         };
         match measure(unit, place)? {
-            UnitEnd::Sealed => {}
-            UnitEnd::Failed => failed = true,
-            UnitEnd::Unfit => return Ok(UNFIT),
+            UnitEnd::Kept => return Ok(KEPT),
+            UnitEnd::Ended(EndWord::Sealed) => {}
+            UnitEnd::Ended(EndWord::Failed) => failed = true,
+            UnitEnd::Ended(EndWord::Unfit) => return Ok(UNFIT),
             // Another lane has it, and what follows.
-            UnitEnd::Superseded => return Ok(0),
-            UnitEnd::Interrupted => return Ok(AGAIN),
-            UnitEnd::Cancelled => return Ok(0),
+            UnitEnd::Ended(EndWord::Superseded | EndWord::Cancelled) => return Ok(0),
+            UnitEnd::Ended(EndWord::Interrupted) => return Ok(AGAIN),
         }
     }
-    let left =
-        |number: &&u32| !place.spool.is_sealed(**number) && !place.spool.has_failed(**number);
-    let is_left = units.iter().any(|number| left(&number));
+    let is_left = lane.units.iter().any(|unit| is_left(*unit));
     Ok(if is_left && !place.spool.is_cancelled() {
         AGAIN
     } else if failed {
@@ -219,17 +300,15 @@ fn unfit(file: &FleetFile, lanes: &Lanes) -> Option<String> {
     let sample = HostSample::take(LOOK, facts.online_cores);
     let checks = preflight(&facts, sample.as_ref(), None);
     let bad = |outcome| outcome == Outcome::Found(Severity::Unfit);
-    let why: Vec<&str> = { checks.iter().filter(|check| bad(check.outcome)) }
-        .map(|check| check.title)
+    let why: Vec<String> = { checks.iter().filter(|check| bad(check.outcome)) }
+        .map(|check| format!("{}: {}", check.title, check.seen))
         .collect();
-    (!why.is_empty()).then(|| why.join(", "))
+    (!why.is_empty()).then(|| why.join("; "))
 }
 
 /// Where labs of units are: on a disk of the host, because the store cannot be on a network file system.
 fn local_directory(file: &FleetFile, lanes: &Lanes, host: &HostName) -> PathBuf {
-    let user = deltabench_proc::host::our_user().unwrap_or(0);
-    let place = { file.local.clone() }
-        .unwrap_or_else(|| PathBuf::from(format!("/var/tmp/deltabench-fleet-{user}")));
+    let place = check::local_directory(file.local.as_deref());
     match lanes.fixture {
         Some(_) => place.join(host.uid.replace('/', "-")),
         None => place,

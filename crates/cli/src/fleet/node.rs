@@ -260,6 +260,14 @@ mod tests {
             said,
             "only 1 GB are free in /var/tmp; the clock is not synchronised\n"
         );
+        fs::remove_file(host.path(LOCK)).unwrap();
+        std::os::unix::fs::symlink("elsewhere", host.path(LOCK)).unwrap();
+        let (linked, _) = host.run(&health());
+        assert!(
+            linked.contains("the lock of the host is a link"),
+            "{linked}"
+        );
+        fs::remove_file(host.path(LOCK)).unwrap();
         let told = host.read("scontrol");
         let wanted = "update NodeName=n7 State=DRAIN Reason=deltabench: only 1 GB are free";
         assert!(told.starts_with(wanted), "{told}");

@@ -1,9 +1,7 @@
 //! What an execution would hand to the engine, before it does.
 
-use super::submit::{engine, gather_job, lanes_job, options};
+use super::submit::{engine, gather_job, lanes_job};
 use crate::amounts::gigabytes;
-use crate::arguments::conditions::Servers;
-use crate::config::Config;
 use crate::console::print_stdout;
 use crate::failure::Failure;
 use deltabench_fleet::engine::Submission;
@@ -14,11 +12,7 @@ use deltabench_fleet::spool::Spool;
 use std::path::Path;
 
 /// Prints lanes, units, estimates, what is shipped, and the engine's lines.
-pub fn print(
-    file: &FleetFile,
-    lanes: &Lanes,
-    (servers, config): (&Servers, &Config),
-) -> Result<u8, Failure> {
+pub fn print(file: &FleetFile, lanes: &Lanes) -> Result<u8, Failure> {
     let mut lines = vec![format!(
         "{}: {} units in {} lanes",
         lanes.execution,
@@ -37,8 +31,7 @@ pub fn print(
     lines.push(String::new());
     let spool = Spool::of(&file.shared, &lanes.execution);
     let all: Vec<u32> = lanes.lanes.iter().map(|lane| lane.lane).collect();
-    let options = options(file, servers, config);
-    let job = lanes_job(file, &spool, lanes, (&all, &options));
+    let job = lanes_job(file, &spool, lanes, &all);
     let after = gather_job(file, &spool, lanes, "JOB");
     let engine = engine(file);
     for job in [&job, &after] {

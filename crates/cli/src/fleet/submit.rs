@@ -3,6 +3,7 @@
 use crate::arguments::conditions::{HugePagesWord, Servers};
 use crate::clock::now;
 use crate::config::Config;
+use crate::console::say;
 use crate::failure::Failure;
 use clap::ValueEnum;
 use deltabench_fleet::engine::local::Local;
@@ -12,13 +13,18 @@ use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::ship::short;
 use deltabench_fleet::spool::{Avoided, Job, Spool};
-use deltabench_model::problem::Problem;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What jobs are for.
 const LANES: &str = "lanes";
 const GATHER: &str = "gather";
+/// How often to look whether another command still hands in, or a job appears.
+const PAUSE: Duration = Duration::from_millis(300);
 /// Minutes that gathering may take.
 const GATHER_MINUTES: u32 = 60;
 
@@ -28,6 +34,8 @@ pub struct Submitter<'a> {
     spool: &'a Spool,
     lanes: &'a Lanes,
     engine: Box<dyn Engine>,
+    /// Held by who hands in: of two commands only one does.
+    alone: RefCell<Option<File>>,
 }
 
 /// The engine of a fleet file.
@@ -50,7 +58,33 @@ impl<'a> Submitter<'a> {
             spool,
             lanes,
             engine: engine(file),
+            alone: RefCell::default(),
         }
+    }
+
+    /// Takes the right to hand lanes in, until the submitter is gone or [`Submitter::done`]; waits while
+    /// another command has it.
+    ///
+    /// Errors: a spool that cannot be written.
+    pub fn begin(&self) -> Result<(), Failure> {
+        let mut told = false;
+        while self.alone.borrow().is_none() {
+            let lock = self.spool.hand_in_alone().map_err(Failure::Failed)?;
+            if lock.is_none() {
+                if !told {
+                    say("waiting for another command that hands in lanes of this execution");
+                    told = true;
+                }
+                std::thread::sleep(PAUSE);
+            }
+            *self.alone.borrow_mut() = lock;
+        }
+        Ok(())
+    }
+
+    /// Lets others hand in.
+    pub fn done(&self) {
+        self.alone.borrow_mut().take();
     }
 
     /// Which engine it is.
@@ -58,54 +92,120 @@ impl<'a> Submitter<'a> {
         self.file.engine
     }
 
-    /// Keeps how servers run on the hosts, for every time that lanes are handed in.
-    pub fn keep_options(&self, servers: &Servers, config: &Config) -> Result<(), Failure> {
-        let words: Vec<String> = options(self.file, servers, config)
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
-        let file = self.options_file();
-        std::fs::write(&file, words.join("\n")).map_err(|error| {
-            Failure::Failed(
-                Problem::new(format!("cannot write {}", file.display())).detail(error.to_string()),
-            )
-        })
-    }
-
-    fn options_file(&self) -> PathBuf {
-        self.spool.root().join("options")
-    }
-
     /// Hands in these lanes, and after them the job that gathers.
     ///
     /// Errors: those of the engine.
     pub fn submit(&self, elements: &[u32]) -> Result<(), Failure> {
-        let words = std::fs::read_to_string(self.options_file()).unwrap_or_default();
-        let options: Vec<OsString> = words.lines().map(OsString::from).collect();
-        let lanes = lanes_job(self.file, self.spool, self.lanes, (elements, &options));
-        let job = self.hand_in(LANES, &lanes)?;
-        let gather = gather_job(self.file, self.spool, self.lanes, &job);
-        self.hand_in(GATHER, &gather)?;
+        self.begin()?;
+        let lanes = lanes_job(self.file, self.spool, self.lanes, elements);
+        self.hand_in(LANES, lanes)?;
+        self.gather_after()?;
+        self.done();
         Ok(())
     }
 
-    fn hand_in(&self, what: &str, submission: &Submission) -> Result<String, Failure> {
-        let job = self.engine.submit(submission).map_err(Failure::Failed)?;
-        let kept = Job {
-            job: job.clone(),
-            what: what.to_owned(),
-            elements: submission.elements.clone(),
-            at_unix_ms: now().1,
+    /// Hands in the job that gathers after the last lanes, unless it is there: the command that handed these
+    /// in may have been killed before.
+    ///
+    /// Errors: those of the engine.
+    pub fn gather_after(&self) -> Result<(), Failure> {
+        self.begin()?;
+        let jobs = self.jobs()?;
+        let place = |what: &str| {
+            jobs.iter()
+                .rposition(|job| job.what == what && !job.given_up)
         };
-        self.spool.add_job(&kept).map_err(Failure::Failed)?;
-        Ok(job)
+        let lanes = place(LANES).filter(|lanes| place(GATHER).is_none_or(|gather| gather < *lanes));
+        let after = lanes.and_then(|lanes| jobs.get(lanes)?.job.clone());
+        if let Some(after) = after {
+            let gather = gather_job(self.file, self.spool, self.lanes, &after);
+            self.hand_in(GATHER, gather)?;
+        }
+        Ok(())
+    }
+
+    /// Says what is to be handed in, hands it in, and says how the engine calls it. A command that is killed
+    /// between leaves a job without a name of the engine, which [`Submitter::jobs`] finds.
+    fn hand_in(&self, what: &str, mut submission: Submission) -> Result<(), Failure> {
+        let intended = self.spool.intend(what, &submission.elements, now().1);
+        let mut job = intended.map_err(Failure::Failed)?;
+        submission.name.clone_from(&job.name);
+        match self.engine.submit(&submission) {
+            Ok(name) => job.job = Some(name),
+            // Nobody answered: it may be there.
+            Err(problem) if problem.of_machine => return Err(Failure::Failed(problem)),
+            Err(problem) => {
+                job.given_up = true;
+                self.spool.set_job(&job).map_err(Failure::Failed)?;
+                return Err(Failure::Failed(problem));
+            }
+        }
+        self.spool.set_job(&job).map_err(Failure::Failed)
+    }
+
+    /// What was handed in. Jobs of which no answer was written are looked for by their names.
+    fn jobs(&self) -> Result<Vec<Job>, Failure> {
+        let jobs = self.spool.jobs();
+        if jobs.iter().all(Job::is_settled) {
+            return Ok(jobs);
+        }
+        // Who hands in just now has not written it yet.
+        let was_alone = self.alone.borrow().is_some();
+        self.begin()?;
+        for job in self.spool.jobs().iter().filter(|job| !job.is_settled()) {
+            self.settle(job.clone())?;
+        }
+        if !was_alone {
+            self.done();
+        }
+        Ok(self.spool.jobs())
+    }
+
+    fn settle(&self, mut job: Job) -> Result<(), Failure> {
+        loop {
+            if let Some(found) = self.engine.find(&job.name).map_err(Failure::Failed)? {
+                say(&format!(
+                    "found job {found} ({}), which a command that was killed had handed in",
+                    job.name
+                ));
+                job.job = Some(found);
+                break;
+            }
+            let age = u64::try_from(now().1.saturating_sub(job.at_unix_ms)).unwrap_or(0);
+            if Duration::from_millis(age) >= self.engine.settles_in() {
+                job.given_up = true;
+                break;
+            }
+            std::thread::sleep(PAUSE);
+        }
+        self.spool.set_job(&job).map_err(Failure::Failed)
+    }
+
+    /// Keeps lanes that wait away from these hosts, and from no others.
+    ///
+    /// Errors: those of the engine.
+    pub fn avoid(&self) -> Result<(), Failure> {
+        let nodes = avoided_nodes(self.file, self.spool);
+        for job in self.jobs_of(LANES)? {
+            self.engine.avoid(&job, &nodes).map_err(Failure::Failed)?;
+        }
+        Ok(())
+    }
+
+    /// Whether every host is avoided.
+    ///
+    /// Errors: those of the engine.
+    pub fn no_host_is_left(&self) -> Result<bool, Failure> {
+        let avoided = avoided_nodes(self.file, self.spool);
+        let nodes = self.engine.nodes().map_err(Failure::Failed)?;
+        Ok(nodes.iter().all(|node| avoided.contains(&node.name)))
     }
 
     /// What the engine knows of the lanes.
     ///
     /// Errors: those of the engine.
     pub fn look(&self) -> Result<Vec<Seen>, Failure> {
-        let jobs = self.jobs_of(LANES);
+        let jobs = self.jobs_of(LANES)?;
         self.engine.look(&jobs).map_err(Failure::Failed)
     }
 
@@ -141,37 +241,39 @@ impl<'a> Submitter<'a> {
     /// Errors: those of the engine.
     pub fn cancel(&self) -> Result<(), Failure> {
         for what in [GATHER, LANES] {
-            for job in self.jobs_of(what) {
+            for job in self.jobs_of(what)? {
                 self.engine.cancel(&job, None).map_err(Failure::Failed)?;
             }
         }
         Ok(())
     }
 
-    fn jobs_of(&self, what: &str) -> Vec<String> {
-        let jobs = self.spool.jobs().into_iter();
-        jobs.filter(|job| job.what == what)
-            .map(|job| job.job)
-            .collect()
+    fn jobs_of(&self, what: &str) -> Result<Vec<String>, Failure> {
+        let jobs = self.jobs()?.into_iter();
+        Ok(jobs
+            .filter(|job| job.what == what)
+            .filter_map(|job| job.job)
+            .collect())
     }
 }
 
 /// Options of `fleet lane`, one a word: how servers run.
-pub fn options(file: &FleetFile, servers: &Servers, config: &Config) -> Vec<OsString> {
-    let mut words: Vec<OsString> = Vec::new();
+pub fn options(file: &FleetFile, servers: &Servers, config: &Config) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
     if file.engine == EngineWord::Local {
         // Another host has its own.
-        words.extend(["--cache".into(), config.cache.clone().into_os_string()]);
+        add("--cache", config.cache.display().to_string());
     }
     if let Some(user) = &servers.server_user {
-        words.extend(["--server-user".into(), user.into()]);
+        add("--server-user", user.clone());
     }
     if let Some(directory) = &servers.cluster_dir {
-        words.extend(["--cluster-dir".into(), directory.clone().into_os_string()]);
+        add("--cluster-dir", directory.display().to_string());
     }
     let word = HugePagesWord::to_possible_value(&servers.huge_pages);
     if let Some(word) = word {
-        words.extend(["--huge-pages".into(), word.get_name().into()]);
+        add("--huge-pages", word.get_name().to_owned());
     }
     words
 }
@@ -182,36 +284,32 @@ fn program(file: &FleetFile, lanes: &Lanes) -> PathBuf {
     file.shared.join("bin").join(name)
 }
 
-fn command(program: &Path, words: &[&str], options: &[OsString], spool: &Spool) -> Vec<OsString> {
+fn command(program: &Path, words: &[&str], options: &[String], spool: &Spool) -> Vec<OsString> {
     let mut command: Vec<OsString> = vec![program.as_os_str().to_owned(), "--offline".into()];
     command.extend(words.iter().map(OsString::from));
-    command.extend(options.iter().cloned());
+    command.extend(options.iter().map(OsString::from));
     command.push(spool.lanes_file().into_os_string());
     command
 }
 
-/// The job of lanes.
-pub fn lanes_job(
-    file: &FleetFile,
-    spool: &Spool,
-    lanes: &Lanes,
-    (elements, options): (&[u32], &[OsString]),
-) -> Submission {
-    let mut avoid: Vec<String> = spool
-        .avoided()
-        .into_iter()
-        .map(|one| one.host.node)
-        .collect();
-    avoid.extend(drained(file).into_iter().map(|one| one.host.node));
-    avoid.sort();
-    avoid.dedup();
+/// The engine's names of the hosts that an execution avoids.
+pub fn avoided_nodes(file: &FleetFile, spool: &Spool) -> Vec<String> {
+    let all = spool.avoided().into_iter().chain(drained(file));
+    let nodes: BTreeSet<String> = all.map(|one| one.host.node).collect();
+    nodes.into_iter().collect()
+}
+
+/// The job of lanes. Its name is that of the first time that any are handed in.
+pub fn lanes_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, elements: &[u32]) -> Submission {
+    let options = &lanes.options;
     Submission {
-        name: format!("dlb-{}", lanes.execution),
+        name: format!("dlb-{}-1-{LANES}", lanes.execution),
         command: command(&program(file, lanes), &["fleet", "lane"], options, spool),
         elements: elements.to_vec(),
         at_once: file.hosts,
         minutes: lanes.minutes(),
-        avoid,
+        avoid: avoided_nodes(file, spool),
+        only: None,
         after: None,
         directory: spool.log_directory(),
     }
@@ -220,12 +318,13 @@ pub fn lanes_job(
 /// The job that gathers after another one, however that ended.
 pub fn gather_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, after: &str) -> Submission {
     Submission {
-        name: format!("dlb-{}-gather", lanes.execution),
+        name: format!("dlb-{}-2-{GATHER}", lanes.execution),
         command: command(&program(file, lanes), &["fleet", "after"], &[], spool),
         elements: vec![0],
         at_once: None,
         minutes: GATHER_MINUTES,
         avoid: Vec::new(),
+        only: None,
         after: Some(After::End(vec![after.to_owned()])),
         directory: spool.log_directory(),
     }

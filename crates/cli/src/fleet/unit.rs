@@ -20,6 +20,7 @@ use deltabench_lab::{Judged, series_of};
 use deltabench_model::fact::MachineName;
 use deltabench_model::occasion::{HostClass, HostIdentity, MEASUREMENT_VERSION, Occasion};
 use deltabench_model::plan::Plan;
+use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
@@ -44,7 +45,12 @@ pub struct Place<'a> {
 }
 
 /// How an attempt ended.
-pub type UnitEnd = EndWord;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitEnd {
+    Ended(EndWord),
+    /// It is measured, and the shared directory does not take it: its lab stays on this host.
+    Kept,
+}
 
 /// Makes an attempt at a unit; what goes wrong with it is how it ends.
 ///
@@ -60,39 +66,62 @@ pub fn measure(unit: &Unit, place: &Place<'_>) -> Result<UnitEnd, Failure> {
     ));
     let local = { place.local.join(&place.lanes.execution) }.join(format!("unit-{:03}", unit.unit));
     let (word, text) = match measured(unit, &attempt, (&local, place)) {
-        Ok(word) => (word, String::new()),
+        Ok(Measured::Ended(word)) => (word, String::new()),
+        Ok(Measured::Kept(problem)) => {
+            let text = format!(
+                "measured and kept on {}, because it cannot be stored: {}",
+                place.owner.host.node,
+                in_words(&problem)
+            );
+            (EndWord::Interrupted, text)
+        }
         Err(failure) => {
-            let problem = failure.problem();
-            say(&problem.to_string());
-            let detail = problem.detail.iter().map(|detail| format!(": {detail}"));
-            let text = format!("{}{}", problem.error, detail.collect::<String>());
-            (UnitEnd::Failed, text)
+            say(&failure.problem().to_string());
+            (EndWord::Failed, in_words(failure.problem()))
         }
     };
+    let is_kept = word == EndWord::Interrupted && !text.is_empty();
     let end = End {
         word,
         text,
         at_unix_ms: now().1,
     };
+    if is_kept {
+        say(&format!("unit {}: {}", unit.unit, end.text));
+        // The same directory.
+        attempt.set_end(&end).ok();
+        return Ok(UnitEnd::Kept);
+    }
     attempt.set_end(&end).map_err(Failure::Failed)?;
     say(&format!("unit {}: {}", unit.unit, word.word()));
-    if word == UnitEnd::Sealed {
+    if word == EndWord::Sealed {
         // What is sealed is durable elsewhere.
         std::fs::remove_dir_all(&local).ok();
     }
-    Ok(word)
+    Ok(UnitEnd::Ended(word))
+}
+
+fn in_words(problem: &Problem) -> String {
+    let detail = problem.detail.iter().map(|detail| format!(": {detail}"));
+    format!("{}{}", problem.error, detail.collect::<String>())
+}
+
+/// What an attempt came to, before it is written.
+enum Measured {
+    Ended(EndWord),
+    Kept(Problem),
 }
 
 fn measured(
     unit: &Unit,
     attempt: &Attempt,
     (local, place): (&Path, &Place<'_>),
-) -> Result<UnitEnd, Failure> {
+) -> Result<Measured, Failure> {
     if let Some(why) = told_unfit(unit, attempt, place) {
         let host = place.owner.host.clone();
         let avoided = Avoided { host, why };
         place.spool.avoid(&avoided).map_err(Failure::Failed)?;
-        return Ok(UnitEnd::Unfit);
+        return Ok(Measured::Ended(EndWord::Unfit));
     }
     let mut store = Store::open(local).map_err(store_problem)?;
     let plan = begun(unit, &mut store, place)?;
@@ -113,16 +142,18 @@ fn measured(
         }
     };
     if end == SessionEnd::Interrupted {
-        return Ok(if place.spool.is_superseded(attempt) {
-            UnitEnd::Superseded
+        return Ok(Measured::Ended(if place.spool.is_superseded(attempt) {
+            EndWord::Superseded
         } else if place.spool.is_cancelled() {
-            UnitEnd::Cancelled
+            EndWord::Cancelled
         } else {
-            UnitEnd::Interrupted
-        });
+            EndWord::Interrupted
+        }));
     }
-    seal(&store, local, attempt).map_err(Failure::Failed)?;
-    Ok(UnitEnd::Sealed)
+    Ok(match seal(&store, local, attempt) {
+        Ok(_) => Measured::Ended(EndWord::Sealed),
+        Err(problem) => Measured::Kept(problem),
+    })
 }
 
 /// Fixtures may find their host unfit, on the first attempt.
@@ -195,6 +226,10 @@ fn stand_in(
     mut beats: Beats<'_>,
 ) -> Result<SessionEnd, Failure> {
     let run = unit.run.as_str();
+    let reached = store.reached(run).map_err(store_problem)?;
+    if reached.is_some_and(|reached| reached.state == RunState::Finished) {
+        return Ok(SessionEnd::Finished);
+    }
     let host = &beats.place.owner.host;
     let library = library_of(plan)?;
     let series = series_of(plan, |name| Some(library.get(name).ok()?.text().to_owned()));

@@ -10,9 +10,9 @@ use crate::store::store_problem;
 use crate::study;
 use deltabench_fleet::engine::{JobState, Seen};
 use deltabench_fleet::file::EngineWord;
-use deltabench_fleet::gather;
+use deltabench_fleet::gather::{self, Refused};
 use deltabench_fleet::lanes::Lanes;
-use deltabench_fleet::spool::{Attempt, Spool};
+use deltabench_fleet::spool::{Attempt, Avoided, Spool};
 use deltabench_fleet::state::{UnitState, UnitStatus, status};
 use deltabench_store::Store;
 use std::sync::atomic::Ordering;
@@ -29,14 +29,14 @@ pub fn states((spool, lanes): (&Spool, &Lanes)) -> Vec<UnitStatus> {
     units.map(|unit| status(spool, unit.unit, now)).collect()
 }
 
-/// Takes in what is sealed, and says what could not be; whether all could.
+/// Takes in what is sealed, and says what could not be.
 ///
 /// Errors: the lab cannot be written.
 pub fn gather(
     store: &mut Store,
     config: &Config,
     place: (&Spool, &Lanes),
-) -> Result<bool, Failure> {
+) -> Result<Vec<Refused>, Failure> {
     let gathered = gather::gather(store, &config.lab, place, now().1).map_err(Failure::Failed)?;
     for unit in &gathered.units {
         say(&format!("unit {unit} is in the lab"));
@@ -46,10 +46,16 @@ pub fn gather(
             "another attempt was complete too: it is the run {run}"
         ));
     }
-    for problem in &gathered.refused {
-        say(&problem.to_string());
+    for refused in &gathered.refused {
+        say(&refused.why.to_string());
+        if refused.damaged {
+            let name = &place.1.execution;
+            say(&format!(
+                "`deltabench fleet resume {name}` measures that unit again"
+            ));
+        }
     }
-    Ok(gathered.refused.is_empty())
+    Ok(gathered.refused)
 }
 
 /// Watches until no lane waits or runs, then reports.
@@ -61,6 +67,7 @@ pub fn watch(
     let interrupted = interrupt::flag()?;
     let mut before: Vec<(UnitState, u32)> = Vec::new();
     let mut refused = false;
+    let mut avoided = Vec::new();
     let name = &place.1.execution;
     loop {
         // Asked first: what ends after this is looked at once more.
@@ -69,7 +76,7 @@ pub fn watch(
             .iter()
             .any(|unit| unit.state == UnitState::Sealed);
         if has_sealed && !refused {
-            refused = !gather(&mut store, config, place)?;
+            refused = !gather(&mut store, config, place)?.is_empty();
         }
         let states = states(place);
         let seen: Vec<(UnitState, u32)> = states
@@ -85,6 +92,7 @@ pub fn watch(
             break;
         }
         hasten(&alive, &states, place.1, submitter)?;
+        avoid(&mut avoided, place, submitter)?;
         if interrupted.load(Ordering::Relaxed) {
             say(&format!(
                 "{name} goes on; `deltabench fleet watch {name}` shows how, `deltabench fleet cancel \
@@ -100,6 +108,35 @@ pub fn watch(
     // What is sound comes in, also beside a file that was refused.
     gather(&mut store, config, place)?;
     conclude(&store, config, place)
+}
+
+/// Keeps lanes that wait away from hosts that were found unfit meanwhile: such a host ends its lanes at once,
+/// is idle again, and would be given all of them.
+fn avoid(
+    known: &mut Vec<Avoided>,
+    place: (&Spool, &Lanes),
+    submitter: &Submitter<'_>,
+) -> Result<(), Failure> {
+    let avoided = place.0.avoided();
+    if avoided == *known {
+        return Ok(());
+    }
+    for host in avoided.iter().filter(|host| !known.contains(host)) {
+        say(&avoided_line(host));
+    }
+    *known = avoided;
+    submitter.avoid()?;
+    if submitter.no_host_is_left()? {
+        say(&format!("no host is left for the lanes that wait; {UNDO}"));
+    }
+    Ok(())
+}
+
+/// How a host is used again.
+const UNDO: &str = "`deltabench fleet drain HOST --undo --on FILE` uses one again";
+
+fn avoided_line(avoided: &Avoided) -> String {
+    format!("host {} is avoided: {}", avoided.host.node, avoided.why)
 }
 
 /// Lets lanes that lost their host, or go on later, begin at once: a scheduler holds them back for minutes.
@@ -170,6 +207,11 @@ pub fn conclude(store: &Store, config: &Config, place: (&Spool, &Lanes)) -> Resu
         say(&format!("unit {} is {}{why}", unit.unit, unit.state.word()));
     }
     if !missing.is_empty() {
+        let avoided = place.0.avoided();
+        avoided.iter().for_each(|host| say(&avoided_line(host)));
+        if !avoided.is_empty() {
+            say(&format!("another host takes what is left, or: {UNDO}"));
+        }
         let name = &lanes.execution;
         say(&format!(
             "exit code 5: {} of {} units are not measured; `deltabench fleet resume {name}` goes on, \

@@ -23,7 +23,6 @@ use deltabench_model::work::Work;
 use deltabench_model::work::orders::OrdersSetup;
 use deltabench_run::planning::Request;
 use deltabench_workload::orders::tables::{OrdersTable, estimate_bytes};
-use std::iter;
 
 /// Transactions of a visit at least, at a pace.
 const PACED_LEAST: f64 = 20.0;
@@ -49,14 +48,12 @@ pub fn orders(mut arguments: OrdersArguments, config: &Config) -> Result<u8, Fai
 
 fn request(arguments: &OrdersArguments) -> Result<Request, Problem> {
     let request = without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?;
-    let typed = Typed {
-        sustained: arguments.sustained.as_deref(),
-        quick: arguments.quick,
-        shape: &arguments.shape,
-        targets: iter::once(&arguments.base)
-            .chain(&arguments.candidates)
-            .collect(),
-    };
+    let typed = Typed::new(
+        arguments.sustained.as_ref(),
+        arguments.quick,
+        &arguments.shape,
+        (&arguments.base, &arguments.candidates),
+    );
     let request = sustained::sustained(&typed, request)?;
     let scale = match &arguments.warehouses {
         Some(text) => warehouses(text)?,

@@ -19,7 +19,6 @@ use deltabench_run::planning::Request;
 use deltabench_workload::pgbench::is_variable_name;
 use deltabench_workload::pgbench::tables::{ACCOUNTS, table_names};
 use scripts::mixes;
-use std::iter;
 use std::path::PathBuf;
 
 /// Measures pgbench's scripts.
@@ -39,14 +38,12 @@ fn request(arguments: &PgbenchArguments) -> Result<Request, Problem> {
     arguments.elsewhere.check()?;
     let tables = tables(&arguments.tables)?;
     let request = without_workloads(&arguments.shape, &arguments.conditions, arguments.quick)?;
-    let typed = Typed {
-        sustained: arguments.sustained.as_deref(),
-        quick: arguments.quick,
-        shape: &arguments.shape,
-        targets: iter::once(&arguments.base)
-            .chain(&arguments.candidates)
-            .collect(),
-    };
+    let typed = Typed::new(
+        arguments.sustained.as_ref(),
+        arguments.quick,
+        &arguments.shape,
+        (&arguments.base, &arguments.candidates),
+    );
     Ok(Request {
         rate: arguments.rate,
         clients: arguments.clients.clone(),

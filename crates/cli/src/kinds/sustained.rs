@@ -3,10 +3,13 @@
 use crate::arguments::conditions::Conditions;
 use crate::arguments::shape::Shape;
 use crate::request::{first_given, time};
-use deltabench_model::plan::{CacheState, Stopping, Timing};
+use deltabench_experiment::{Chosen, Experiment, Server};
+use deltabench_model::plan::{CacheState, CellOrder, Stopping, Timing};
 use deltabench_model::problem::Problem;
+use deltabench_model::target::TargetSpec;
 use deltabench_model::units::to_u64;
 use deltabench_run::planning::Request;
+use std::iter;
 
 /// The configuration of servers that work without a break, unless the user names one: a published one for
 /// any machine. The steady one has neither checkpoints nor autovacuum.
@@ -60,12 +63,30 @@ fn seconds(text: &str) -> Result<f64, Problem> {
 /// What was typed with `--sustained`.
 pub struct Typed<'a> {
     /// Its time.
-    pub sustained: Option<&'a str>,
+    sustained: Option<&'a str>,
     /// Whether short visits were asked for.
-    pub quick: bool,
-    pub shape: &'a Shape,
+    quick: bool,
+    shape: &'a Shape,
     /// All servers, the base first.
-    pub targets: Vec<&'a String>,
+    targets: Vec<&'a String>,
+}
+
+impl<'a> Typed<'a> {
+    /// What was typed in a command with these servers, the base apart, and these options; `quick` are short
+    /// visits.
+    pub fn new(
+        sustained: Option<&'a String>,
+        quick: bool,
+        shape: &'a Shape,
+        (base, candidates): (&'a String, &'a [String]),
+    ) -> Self {
+        Self {
+            sustained: sustained.map(String::as_str),
+            quick,
+            shape,
+            targets: iter::once(base).chain(candidates).collect(),
+        }
+    }
 }
 
 /// A request with passes without a break, if they are asked for.
@@ -106,8 +127,62 @@ pub fn sustained(typed: &Typed<'_>, request: Request) -> Result<Request, Problem
     in_passes(request, seconds, shape.blocks, shape.slice_ms)
 }
 
+/// The request of an experiment's part with passes without a break, if the file asks for them.
+///
+/// Errors: servers that cannot be stopped, those of [`in_passes`]; workloads that nobody named.
+pub fn of_experiment(experiment: &Experiment, request: Request) -> Result<Request, Problem> {
+    let wanted = &experiment.measurement;
+    let Some(seconds) = wanted.sustained_seconds else {
+        return Ok(request);
+    };
+    let is_there = |server: &Server| matches!(server.target, TargetSpec::Dsn(_));
+    if experiment.servers().iter().any(is_there) {
+        return Err(remote());
+    }
+    if request.cache == CacheState::Cold {
+        return Err(
+            Problem::new("`cache = \"cold\"` and `sustained` exclude each other")
+                .detail("a pass of minutes fills its caches")
+                .hint("leave out one of them"),
+        );
+    }
+    match &experiment.workloads.chosen {
+        Chosen::Named(names) => check_workloads(names, request.order)?,
+        _ => {
+            return Err(Problem::new("`sustained` without a workload")
+                .detail("each workload takes minutes on each server in each of 8 blocks")
+                .hint("name those that matter, for example only = [\"update-index\"]"));
+        }
+    }
+    in_passes(request, f64::from(seconds), wanted.blocks, wanted.slice_ms)
+}
+
+/// The workload that takes rows away until there is none.
+const USES_UP: &str = "delete";
+
+/// Refuses sysbench's workloads that cannot have passes.
+///
+/// Errors: one that uses up its rows, an order that has no passes.
+pub fn check_workloads(names: &[String], order: CellOrder) -> Result<(), Problem> {
+    if names.iter().any(|name| name == USES_UP) {
+        return Err(
+            Problem::new(format!("`{USES_UP}` uses up its rows within seconds"))
+                .detail("most of what it does in a pass of minutes would find nothing")
+                .hint("measure `delete-existing` without a break"),
+        );
+    }
+    if order == CellOrder::Published {
+        return Err(Problem::new(
+            "the published order and passes without a break exclude each other",
+        )
+        .detail("in the published order tests write on into each other's tables")
+        .hint("leave out the order: each pass begins with new tables"));
+    }
+    Ok(())
+}
+
 /// Why servers that already run cannot have passes.
-pub fn remote() -> Problem {
+fn remote() -> Problem {
     Problem::new("passes without a break need servers that deltabench starts")
         .detail("while one server works, deltabench stops the others")
         .hint("name versions or builds, for example postgres:18")
@@ -116,7 +191,7 @@ pub fn remote() -> Problem {
 /// A request whose servers work for these seconds without a break in each block.
 ///
 /// Errors: passes or slices that are too short or too long, a workload that uses up its orders.
-pub fn in_passes(
+fn in_passes(
     request: Request,
     seconds: f64,
     blocks: Option<u32>,

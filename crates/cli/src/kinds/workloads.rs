@@ -14,7 +14,6 @@ use deltabench_model::plan::{CellOrder, DataSize, DataState, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
 use deltabench_run::planning::{Request, Selection};
-use std::iter;
 use std::path::PathBuf;
 
 /// Runs a new comparison.
@@ -48,10 +47,7 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
             StateWord::Fresh => DataState::Fresh,
             StateWord::Aged => DataState::Aged,
         },
-        order: match arguments.order {
-            OrderWord::Drawn => CellOrder::Drawn,
-            OrderWord::Published => CellOrder::Published,
-        },
+        order: arguments.order.into(),
         rate: arguments.rate,
         clients: arguments.clients.clone(),
         data: DataSize {
@@ -63,9 +59,6 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
     })
 }
 
-/// The workload that takes rows away until there is none.
-const USES_UP: &str = "delete";
-
 /// The request with passes without a break, if they are asked for.
 ///
 /// Errors: those of [`sustained::sustained`]; no workload is named, an order that has no passes.
@@ -76,29 +69,25 @@ fn in_passes(arguments: &Compare, request: Request) -> Result<Request, Problem> 
             .detail("each workload takes minutes on each server in each of 8 blocks")
             .hint("name those that matter, for example --only update-index,insert"));
     }
-    if arguments.sustained.is_some() && arguments.only.iter().any(|name| name == USES_UP) {
-        return Err(
-            Problem::new(format!("`{USES_UP}` uses up its rows within seconds"))
-                .detail("most of what it does in a pass of minutes would find nothing")
-                .hint("measure `delete-existing` without a break"),
-        );
+    if arguments.sustained.is_some() {
+        sustained::check_workloads(&arguments.only, arguments.order.into())?;
     }
-    if arguments.sustained.is_some() && arguments.order == OrderWord::Published {
-        return Err(
-            Problem::new("--order published and --sustained exclude each other")
-                .detail("in the published order tests write on into each other's tables")
-                .hint("leave out --order: each pass begins with new tables"),
-        );
-    }
-    let typed = Typed {
-        sustained: arguments.sustained.as_deref(),
-        quick: arguments.quick,
-        shape: &arguments.shape,
-        targets: iter::once(&arguments.base)
-            .chain(&arguments.candidates)
-            .collect(),
-    };
+    let typed = Typed::new(
+        arguments.sustained.as_ref(),
+        arguments.quick,
+        &arguments.shape,
+        (&arguments.base, &arguments.candidates),
+    );
     sustained::sustained(&typed, request)
+}
+
+impl From<OrderWord> for CellOrder {
+    fn from(word: OrderWord) -> Self {
+        match word {
+            OrderWord::Drawn => Self::Drawn,
+            OrderWord::Published => Self::Published,
+        }
+    }
 }
 
 /// What the user's own files come to: workloads, and scripts for pgbench.

@@ -53,6 +53,16 @@ pub fn check(arguments: &ReplayArguments, specs: &[TargetSpec]) -> Result<(), Pr
             "deltabench changes no setting there",
         ),
         (
+            arguments.mix.is_some(),
+            "--mix",
+            "many clients at once would be a load on servers that others may use",
+        ),
+        (
+            arguments.copy_limit.is_some(),
+            "--copy-limit",
+            "deltabench writes nothing there, and makes no copy",
+        ),
+        (
             arguments.checksums != Checksums::Default,
             "--checksums",
             "deltabench makes no data directory there",

@@ -1,6 +1,6 @@
 //! What a replay would send, and to which servers.
 
-use super::{consent, timeout};
+use super::{COPY_LIMIT, consent, timeout};
 use crate::arguments::replay::ReplayArguments;
 use deltabench_capture::{Capture, Kind};
 use deltabench_model::target::TargetSpec;
@@ -19,7 +19,7 @@ pub fn outlook(
         Some((survey, data)) => loading(arguments, data, survey),
         None => looking(specs),
     };
-    lines.extend(sending(arguments, capture, survey.is_some()));
+    lines.extend(sending((arguments, specs), capture, survey.is_some()));
     lines.join("\n")
 }
 
@@ -86,7 +86,11 @@ fn loading(arguments: &ReplayArguments, data: &Path, survey: &Survey) -> Vec<Str
     lines
 }
 
-fn sending(arguments: &ReplayArguments, capture: &Capture, own: bool) -> Vec<String> {
+fn sending(
+    (arguments, specs): (&ReplayArguments, &[TargetSpec]),
+    capture: &Capture,
+    own: bool,
+) -> Vec<String> {
     let work = Work::of(capture);
     let tuples: usize = work.jobs.iter().map(|job| job.tuples.len()).sum();
     let mut lines = vec![format!(
@@ -100,7 +104,7 @@ fn sending(arguments: &ReplayArguments, capture: &Capture, own: bool) -> Vec<Str
         },
         timeout(arguments).unwrap_or(0)
     )];
-    let consent = consent(arguments);
+    let consent = consent(arguments, specs);
     for job in &work.jobs {
         lines.extend(of_statement(job, consent));
     }
@@ -110,16 +114,35 @@ fn sending(arguments: &ReplayArguments, capture: &Capture, own: bool) -> Vec<Str
             consent.conditions().join(", and ")
         ));
     }
+    if consent.writes {
+        lines.push(format!(
+            "writes and locks: on a new copy of the tables for each statement on each server, if the \
+             database has no more than {}{}",
+            arguments.copy_limit.as_deref().unwrap_or(COPY_LIMIT),
+            match consent.functions {
+                true => "",
+                false =>
+                    ", no extension or language that reaches other machines, and no SECURITY DEFINER \
+                     function of a superuser",
+            }
+        ));
+    }
     if !arguments.plans_only {
         lines.push(format!(
-            "then executed again and again for {}, in up to {}: reads that all of them have executed; the \
+            "then executed again and again for {}, in up to {}: {} that all of them have executed; the \
              base twice, as itself and as {}",
             arguments.budget,
             match own {
                 true => format!("{} restarts of all servers", arguments.blocks),
                 false => format!("{} blocks with new connections", arguments.blocks),
             },
+            if consent.writes { "statements" } else { "reads" },
             if own { "its own copy" } else { "placebo" }
+        ));
+    }
+    if let Some(clients) = arguments.mix {
+        lines.push(format!(
+            "and a mix: {clients} clients at once send them without a pause, drawn by calls"
         ));
     }
     let left_out = work.left_out.iter();
@@ -146,7 +169,7 @@ fn of_statement(job: &Job<'_>, consent: Consent) -> Vec<String> {
     let text = &job.statement.normalised;
     let mut lines = vec![format!("  {what:<20}  {name}  {of} values  {text}")];
     // Of writes, and of --no-execute, the user knows.
-    if consent.reads && job.statement.kind == Kind::Read {
+    if consent.reads && (consent.writes || job.statement.kind == Kind::Read) {
         let why = |(objection, values): (String, usize)| {
             format!(
                 "  {:<20}  not executed for {values} of {of}: {objection}",

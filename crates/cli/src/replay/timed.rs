@@ -102,6 +102,7 @@ pub fn measure(
         impact: timing.impact,
         timeout_seconds: request.timeout_seconds,
         data_sets,
+        mix: request.mix,
         statements,
     };
     let wish = |wish: &'_ Wish| (wish.installation.clone(), wish.named_settings.clone());
@@ -151,8 +152,13 @@ fn carry_out(
     let mut progress = Progress::new(bench.planned(plan));
     let setup = plan.work.replay();
     progress.note(&format!(
-        "measuring {} statements in {} blocks of all servers; for about {:.0} min",
-        plan.cells.len(),
+        "measuring {} statements{} in {} blocks of all servers; for about {:.0} min",
+        setup.map_or(0, |setup| setup.statements.len()),
+        match setup.and_then(|setup| setup.mix) {
+            Some(1) => ", and all of them as a mix of one client".to_owned(),
+            Some(clients) => format!(", and all of them as a mix of {clients} clients"),
+            None => String::new(),
+        },
         plan.timing.blocks,
         setup.map_or(0.0, |setup| setup.budget_seconds / 60.0)
     ));
@@ -240,11 +246,10 @@ pub fn resume(
         capture_sha256: setup.capture.sha256.clone(),
         data: data(dump.as_ref()),
         draws: 1,
-        // It has been executed before.
-        consent: Consent {
-            reads: true,
-            functions: true,
-        },
+        consent: consented(setup),
+        // It was small enough before.
+        copy_limit: u64::MAX,
+        mix: setup.mix,
         timed: true,
         timeout_seconds: setup.timeout_seconds,
         checksums: plan.checksums,
@@ -276,6 +281,15 @@ pub fn resume(
         jobs: kept.jobs,
     };
     carry_out(&mut replayed, (run, plan), loaded, place)
+}
+
+/// What is executed of statements that have been executed before.
+fn consented(setup: &ReplaySetup) -> Consent {
+    Consent {
+        reads: true,
+        functions: true,
+        writes: setup.statements.iter().any(|one| one.write.is_some()),
+    }
 }
 
 /// Publishes a replay that is finished.

@@ -1,8 +1,10 @@
 //! `deltabench capture` over logs that real servers wrote (`crates/capture/tests/data`).
 
-use crate::lab::{Lab, text};
+use crate::lab::{Lab, join, text};
 use crate::schema::breaches;
-use serde_json::Value;
+use deltabench_capture::{Capture, Statement, TokenKind, tokens};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
@@ -170,4 +172,122 @@ fn what_cannot_be_captured_is_refused_and_leaves_nothing() {
         "--force",
     ]);
     assert!(refusal(&itself).contains("a file that is read"));
+}
+
+/// Values and literals of a capture, and what of them its texts show to everybody.
+fn values_of(capture: &Capture) -> (BTreeSet<String>, String) {
+    let statements = capture.statements.iter();
+    let tuples = statements.clone().flat_map(|statement| &statement.tuples);
+    let values = tuples
+        .clone()
+        .flat_map(|tuple| tuple.values.iter().flatten().cloned());
+    let texts = tuples.filter_map(|tuple| tuple.text.as_deref());
+    let texts = texts.chain(statements.clone().map(|statement| statement.text.as_str()));
+    let literals = texts.flat_map(|text| {
+        let literals = tokens(text).tokens.into_iter();
+        let literals = literals.filter(|token| token.kind == TokenKind::Literal);
+        literals
+            .map(|token| token.text.trim_matches('\'').to_owned())
+            .collect::<Vec<_>>()
+    });
+    let shown = |statement: &Statement| {
+        format!(
+            "{} {:?} {:?}",
+            statement.normalised, statement.role, statement.search_path
+        )
+    };
+    (
+        values.chain(literals).collect(),
+        statements.map(shown).collect(),
+    )
+}
+
+#[test]
+fn a_redacted_capture_has_no_value_of_the_log_and_is_for_plans_only() {
+    let lab = Lab::new();
+    let entry = |message: &str, detail: &str| {
+        json!({
+            "timestamp": "2026-11-02 10:00:00.000 UTC", "user": "app", "dbname": "shop", "pid": 7,
+            "session_id": "6907.7", "line_num": 1, "ps": "SELECT", "error_severity": "LOG",
+            "message": message, "detail": detail, "backend_type": "client backend"
+        })
+        .to_string()
+    };
+    let own = [
+        entry(
+            "duration: 0.1 ms  statement: SELECT 1 FROM t WHERE name = 'Zacharias' /* user:Zacharias */",
+            "",
+        ),
+        entry(
+            "duration: 0.1 ms  execute s: INSERT INTO t VALUES ($1, $2)",
+            "Parameters: $1 = 'Zacharias', $2 = '4929123456789012'",
+        ),
+    ];
+    std::fs::write(lab.path().join("own.json"), own.join("\n")).unwrap();
+    for log in [
+        "own.json".to_owned(),
+        recorded("18.json"),
+        recorded("14.csv"),
+    ] {
+        let capture = |out: &str, more: &[&str]| {
+            let command = ["capture", "--force", "--log", &log, "--out", out];
+            let output = lab.run(&join(&command, more));
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            let file = lab.path().join(out);
+            (
+                Capture::open(&file).unwrap(),
+                std::fs::read_to_string(&file).unwrap(),
+            )
+        };
+        let (open, _) = capture("open.capture", &[]);
+        let (closed, file) = capture("closed.capture", &["--redact"]);
+        let (again, _) = capture("again.capture", &["--redact"]);
+        assert!(closed.header.redacted && !open.header.redacted);
+        let (values, shown) = values_of(&open);
+        // Short numbers are few, and words of types stay.
+        let secret = |value: &&String| value.len() > 5 && !shown.contains(value.as_str());
+        let secrets: Vec<&String> = values.iter().filter(secret).collect();
+        assert!(secrets.len() > 1, "{log}: {values:?}");
+        for secret in secrets {
+            let escaped = serde_json::to_string(secret).unwrap();
+            assert!(
+                !file.contains(escaped.trim_matches('"')),
+                "{secret} in {log}"
+            );
+        }
+        let texts = |capture: &Capture| {
+            let statements = capture.statements.iter();
+            statements
+                .map(|one| one.normalised.clone())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(texts(&open), texts(&closed));
+        let tuples = |capture: &Capture| {
+            capture
+                .statements
+                .iter()
+                .map(|one| one.tuples.len())
+                .sum::<usize>()
+        };
+        assert_eq!(tuples(&open), tuples(&closed));
+        assert_ne!(
+            values_of(&closed).0,
+            values_of(&again).0,
+            "each has a key of its own"
+        );
+    }
+    std::fs::write(
+        lab.path().join("t.dump"),
+        "CREATE TABLE t (a text, b bigint);\n",
+    )
+    .unwrap();
+    let replay = [
+        "replay",
+        "closed.capture",
+        "postgres:18",
+        "postgres:18",
+        "--data",
+        "t.dump",
+    ];
+    assert!(refusal(&lab.run(&replay)).contains("made up (capture --redact)"));
 }

@@ -55,6 +55,23 @@ blocks = 2
 seed = 7
 "#;
 
+const PROCEDURE: &str = r#"
+[workloads]
+only = ["delete", "scan", "update-index"]
+
+[data]
+rows = 1000
+tables = 2
+
+[measurement]
+residence = "one"
+visit_seconds = 1
+write_seconds = 1
+settle_seconds = 0
+placebo = false
+seed = 7
+"#;
+
 const RUN: [&str; 4] = ["run", "study.toml", "--huge-pages", "off"];
 
 fn lab(rest: &str) -> Lab {
@@ -130,7 +147,39 @@ fn steps_of_the_insert_benchmark_are_cells_and_passes_are_blocks() {
     let steps = steps(&store.records(&runs[0]).unwrap()).unwrap();
     // A pass on each of three servers.
     assert_eq!(steps.len(), 3 * cells.len());
+    let report = text(&output.stdout);
+    let title = "Relative throughput, one pass: no interval, no verdict";
+    assert!(report.contains(title), "{report}");
     assert!(steps.iter().all(|step| step.void.is_none()));
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn the_published_procedure_is_a_pass_on_one_server_at_a_time_and_says_that_nothing_is_paired() {
+    let lab = lab(PROCEDURE);
+    let output = lab.run(&RUN);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let (store, runs) = finished(&lab);
+    let plan = store.plan(&runs[0]).unwrap();
+    let cells: Vec<&str> = plan.cells.iter().map(|cell| &*cell.workload).collect();
+    // In the published order, not in that of the file.
+    assert_eq!(cells, ["update-index", "scan", "delete"]);
+    assert!(plan.placebo().is_none() && plan.work.is_unpaired());
+    let records = store.records(&runs[0]).unwrap();
+    assert_eq!(records.len(), 2 * cells.len());
+    // All tests of one server, then all of the other.
+    let servers: Vec<u32> = records.iter().map(|record| record.server.0).collect();
+    assert!(
+        servers.chunk_by(|one, next| one == next).count() == 2,
+        "{servers:?}"
+    );
+    let lines = text(&output.stdout);
+    let report = lines.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        report.contains("unpaired sequential runs") && report.contains("no interval, no verdict"),
+        "{report}"
+    );
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
 

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Two sizes, twice: four units in two lanes. Nothing is fetched for it.
-const STUDY: &str = r#"
+pub const STUDY: &str = r#"
 format = "deltabench.experiment"
 version = 1
 name = "study"
@@ -83,6 +83,10 @@ impl Fleet {
 
     fn spool(&self) -> PathBuf {
         self.store().executions().unwrap().pop().unwrap().spool
+    }
+
+    fn spool_name(&self) -> String {
+        self.store().executions().unwrap().pop().unwrap().name
     }
 
     fn attempt(&self, unit: u32, attempt: u32) -> PathBuf {
@@ -234,9 +238,11 @@ fn an_execution_is_measured_gathered_and_reported_as_on_one_machine() {
     let tables = report(&lab)["tables"].clone();
     assert!(tables.as_array().is_some_and(|tables| !tables.is_empty()));
     assert_eq!(report(&fleet.lab.path().join("lab"))["tables"], tables);
-    let resumed = fleet.lab.run(&["resume", "last"]);
-    assert_eq!(resumed.status.code(), Some(2));
-    assert!(text(&resumed.stderr).contains("measured by a fleet"));
+    for name in ["last", &runs[0].run] {
+        let resumed = fleet.lab.run(&["resume", name]);
+        assert_eq!(resumed.status.code(), Some(2), "{name}");
+        assert!(text(&resumed.stderr).contains("measured by a fleet"));
+    }
     // And `deltabench run` would plan the same.
     let words = ["--offline", "run", "study.toml", "--dry-run"];
     let dry = fleet.lab.run(&words);
@@ -492,14 +498,54 @@ fn a_time_limit_ends_with_75_and_a_unit_that_fails_is_not_tried_again() {
 }
 
 #[test]
-fn an_unfit_host_is_avoided_and_its_unit_goes_elsewhere() {
+fn an_unfit_host_is_avoided_until_somebody_says_otherwise() {
     let fleet = Fleet::new();
     let output = fleet.run("a", "ms=1,unfit=3", &[]);
-    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("unit 3 is unfit"));
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains("unit 3 is unfit"), "{said}");
+    assert!(said.contains("host a is avoided: as was asked"), "{said}");
+    assert!(said.contains("drain HOST --undo --on FILE"), "{said}");
     let same = fleet.on("a", &["resume"]).output().unwrap();
     assert_eq!(same.status.code(), Some(5));
     assert!(!fleet.attempt(3, 2).exists(), "not on the same host");
+    let undo = ["drain", "a", "--undo", "--on", "lab.toml"];
+    let undone = fleet.on("a", &undo).output().unwrap();
+    let said = text(&undone.stderr);
+    assert_eq!(undone.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("a is used again") && said.contains("fleet resume study-"),
+        "{said}"
+    );
+    let resumed = fleet.on("a", &["resume"]).output().unwrap();
+    assert_eq!(resumed.status.code(), Some(1), "{}", text(&resumed.stderr));
+    assert_eq!(fleet.word(3, 2).as_deref(), Some("sealed"));
+    fleet.assert_whole();
+    // Without a reason, or for a host that nobody knows, nothing is done.
+    for (words, why) in [
+        (
+            &["drain", "a", "--on", "lab.toml"][..],
+            "why is a to be avoided",
+        ),
+        (
+            &["drain", "b", "--undo", "--on", "lab.toml"],
+            "there is no host b",
+        ),
+    ] {
+        let refused = fleet.on("a", words).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(
+            text(&refused.stderr).contains(why),
+            "{}",
+            text(&refused.stderr)
+        );
+    }
+}
+
+#[test]
+fn the_unit_of_an_unfit_host_goes_elsewhere() {
+    let fleet = Fleet::new();
+    fleet.run("a", "ms=1,unfit=3", &[]);
     let other = fleet.on("b", &["resume"]).output().unwrap();
     assert_eq!(other.status.code(), Some(1), "{}", text(&other.stderr));
     let said = text(&other.stdout);
@@ -509,6 +555,184 @@ fn an_unfit_host_is_avoided_and_its_unit_goes_elsewhere() {
         said.contains("on these 2 hosts; a claim on hosts of their class needs 3"),
         "{said}"
     );
+    fleet.assert_whole();
+}
+
+#[test]
+fn a_lane_that_has_to_be_of_one_host_is_measured_again_elsewhere() {
+    let fleet = Fleet::new();
+    let file = fleet.lab.path().join("lab.toml");
+    let asked = fs::read_to_string(&file).unwrap() + "on_loss = \"restart\"\n";
+    fs::write(&file, asked).unwrap();
+    // The second lane begins with unit 4.
+    let output = fleet.run("a", "ms=1,unfit=3", &[]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert_eq!(fleet.word(4, 1).as_deref(), Some("sealed"));
+    assert!(
+        said.contains("unit 4 is sealed"),
+        "not in the lab yet: {said}"
+    );
+    let other = fleet.on("b", &["resume"]).output().unwrap();
+    assert_eq!(other.status.code(), Some(1), "{}", text(&other.stderr));
+    let report = text(&other.stdout);
+    assert!(!report.contains("had to change its host"), "{report}");
+    let store = fleet.store();
+    let hosts: Vec<String> = store
+        .units(&fleet.spool_name())
+        .unwrap()
+        .iter()
+        .map(|unit| store.occasions(&unit.run).unwrap().remove(0).host.uid)
+        .collect();
+    assert_eq!(hosts, ["a", "a", "b", "b"]);
+    // What the first host had measured is kept, and is no part of the execution.
+    assert_eq!(fleet.measured().len(), 5);
+    let unit = store.units(&fleet.spool_name()).unwrap()[3].run.clone();
+    let first = store.plan(&format!("{unit}~2")).unwrap();
+    assert!(first.experiment.is_none());
+}
+
+/// As a command leaves it that is killed when the engine has its jobs and the answers are not written.
+fn forget_answers(fleet: &Fleet) {
+    for entry in fs::read_dir(fleet.spool().join("jobs")).unwrap().flatten() {
+        let mut job = json(&entry.path()).unwrap();
+        job["job"] = Value::Null;
+        fs::write(entry.path(), job.to_string()).unwrap();
+    }
+}
+
+#[test]
+fn jobs_of_a_killed_submitter_are_found_by_their_names_and_not_handed_in_again() {
+    let fleet = Fleet::new();
+    fleet.run("a", "ms=100,blocks=3", &["--detach"]);
+    forget_answers(&fleet);
+    // Killed before the job that gathers.
+    let gather = fleet.spool().join("jobs/0002.json");
+    let mut intended = json(&gather).unwrap();
+    intended["name"] = "dlb-nobody-has-it".into();
+    fs::write(&gather, intended.to_string()).unwrap();
+    let both: Vec<Child> = (0..2)
+        .map(|_| {
+            let mut command = fleet.on("a", &["resume"]);
+            command.stdout(Stdio::null()).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        })
+        .collect();
+    let said: Vec<String> = both
+        .into_iter()
+        .map(|child| {
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+            text(&output.stderr)
+        })
+        .collect();
+    let count = |words: &str| said.iter().filter(|said| said.contains(words)).count();
+    assert_eq!(count("found job job-1"), 1, "{said:?}");
+    assert_eq!(count("no lane has to be handed in"), 2, "{said:?}");
+    let jobs = fs::read_dir(fleet.lab.path().join("shared/jobs")).unwrap();
+    // The lanes, the job that gathers, and that one again in place of the one that was not found.
+    assert_eq!(jobs.count(), 3);
+    let numbers: Vec<bool> = (1..=3)
+        .map(|number| {
+            let job = json(&fleet.spool().join(format!("jobs/{number:04}.json"))).unwrap();
+            job["given_up"].as_bool().unwrap()
+        })
+        .collect();
+    assert_eq!(numbers, [false, true, false]);
+    for unit in 1..=4 {
+        assert!(!fleet.attempt(unit, 2).exists(), "unit {unit}");
+    }
+    fleet.assert_whole();
+}
+
+#[test]
+fn a_damaged_file_is_kept_aside_and_its_unit_measured_again() {
+    let fleet = Fleet::new();
+    fleet.run("a", "ms=1,unfit=3", &[]);
+    // Sealed and not gathered yet: the disk lost a byte of one.
+    let hash = hash_of(&fleet, 1);
+    let attempt = fleet.attempt(1, 1);
+    fs::remove_file(attempt.join(format!("gathered-{hash}"))).unwrap();
+    let sealed = attempt.join(format!("sealed-{hash}.sqlite.gz"));
+    fs::write(&sealed, "damaged").unwrap();
+    let watched = fleet.on("a", &["watch"]).output().unwrap();
+    let said = text(&watched.stderr);
+    assert_eq!(watched.status.code(), Some(5), "{said}");
+    assert!(
+        said.contains("is damaged") && said.contains("measures that unit again"),
+        "{said}"
+    );
+    assert!(sealed.exists());
+    // The run has its measurements already: the second attempt is complete, too, and stands beside.
+    let output = fleet.on("b", &["resume"]).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(
+        attempt
+            .join(format!("damaged-sealed-{hash}.sqlite.gz"))
+            .exists(),
+        "{said}"
+    );
+    assert_eq!(fleet.word(1, 2).as_deref(), Some("sealed"), "{said}");
+    let run = fleet.store().units(&fleet.spool_name()).unwrap()[0]
+        .run
+        .clone();
+    let second = fleet.store().plan(&format!("{run}~2")).unwrap();
+    assert!(
+        second.experiment.is_none(),
+        "it is no part of the execution"
+    );
+    assert_eq!(fleet.measured().len(), 5);
+}
+
+#[test]
+fn what_another_lab_has_taken_in_is_not_done_for_this_one() {
+    let fleet = Fleet::new();
+    fleet.run("a", "ms=1", &[]);
+    let from = fleet.store();
+    let execution = from.executions().unwrap().pop().unwrap();
+    let units = from.units(&execution.name).unwrap();
+    let second = fleet.lab.path().join("second");
+    let mut store = Store::open(&second).unwrap();
+    for unit in &units {
+        let plan = from.plan(&unit.run).unwrap();
+        store
+            .create_run(&unit.run, &plan, RunState::Planned, 0)
+            .unwrap();
+    }
+    store.add_execution(&execution, &units).unwrap();
+    drop(store);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_deltabench"));
+    command.args(["fleet", "watch", "--lab"]).arg(&second);
+    let output = command.output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    let why = "unit 1 is sealed: another lab has taken it in, and this one has not";
+    assert!(said.contains(why), "{said}");
+}
+
+#[test]
+fn what_the_shared_directory_does_not_take_stays_on_the_host_and_is_sealed_later() {
+    let fleet = Fleet::new();
+    fleet.run("a", "ms=150,blocks=3", &["--detach"]);
+    let (first, _) = fleet.first_lane();
+    fleet.in_the_middle(first);
+    // Not even root can write where nothing is.
+    let attempt = fleet.attempt(first, 1);
+    let away = fleet.lab.path().join("away");
+    fs::rename(attempt.parent().unwrap(), &away).unwrap();
+    let code = fleet.lab.path().join("shared/jobs/job-1/ended-0");
+    wait_for("its code", || fs::read_to_string(&code).ok().map(drop));
+    assert_eq!(fs::read_to_string(&code).unwrap(), "73\n");
+    fs::rename(&away, attempt.parent().unwrap()).unwrap();
+    // The other lane goes on.
+    let watched = fleet.on("a", &["watch"]).output().unwrap();
+    assert_eq!(watched.status.code(), Some(5));
+    let output = fleet.on("a", &["resume"]).output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(fleet.word(first, 2).as_deref(), Some("sealed"));
+    // One occasion: nothing was measured a second time.
+    assert!(fleet.measured().iter().all(|run| run.4 == 1));
     fleet.assert_whole();
 }
 

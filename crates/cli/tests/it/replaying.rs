@@ -481,7 +481,26 @@ fn what_cannot_be_replayed_is_refused_before_a_server_starts() {
         shown.contains("explain, may execute  order_by_id"),
         "{shown}"
     );
-    assert!(shown.contains("explain               ship"), "{shown}");
+    assert!(shown.contains("explain, may execute  ship"), "{shown}");
+    assert!(shown.contains("writes and locks: on a new copy"), "{shown}");
+    let only = [
+        "replay",
+        shop,
+        "postgres:17",
+        "postgres:18",
+        "--plans-only",
+        "--dry-run",
+        "--writes",
+        "explain",
+        "--data",
+        dump,
+    ];
+    let shown_only = text(&lab.run(&only).stdout);
+    assert!(
+        shown_only.contains("explain               ship"),
+        "{shown_only}"
+    );
+    assert!(!shown_only.contains("on a new copy"), "{shown_only}");
     assert!(!shown.contains("4711"), "no value: {shown}");
     assert!(!lab.path().join("lab").exists() && lab.workspaces().is_empty());
 }

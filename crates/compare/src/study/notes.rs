@@ -224,6 +224,7 @@ pub(super) fn of_study(
             runs.collect::<Vec<_>>().join(", ")
         ));
     }
+    notes.extend(unpaired(sets));
     notes.extend(withdrawn(sets));
     notes.extend(loads(sets));
     notes.extend(unfit_hosts(sets));
@@ -312,6 +313,16 @@ fn withdrawn(sets: &[Set<'_>]) -> Vec<String> {
         Some(format!("withdrawn: {what} ({})", reasons.join("; ")))
     };
     runs.filter_map(note).collect()
+}
+
+/// That nothing ties the servers of a run.
+fn unpaired(sets: &[Set<'_>]) -> Option<String> {
+    let mut runs = sets.iter().flat_map(|set| &set.runs);
+    runs.any(|run| run.source.plan.work.is_unpaired()).then(|| {
+        "unpaired sequential runs: each server ran alone for hours, one after another; drift of the machine \
+         between them is in every figure, and no interval is one of pairs"
+            .to_owned()
+    })
 }
 
 /// On how many loads figures rest.

@@ -41,6 +41,7 @@ pub fn cell(clients: u32, writes: bool) -> Cell {
         state: Default::default(),
         rate: None,
         published: Default::default(),
+        reconnects: false,
     }
 }
 

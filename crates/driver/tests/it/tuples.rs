@@ -12,25 +12,32 @@ fn each_way_of_sending_executes_the_tuple_that_is_named_and_survives_an_error() 
     let (three, none, bad) = (numbers("3"), numbers("0"), numbers("x"));
     let sql = "SELECT n, $2::text FROM generate_series(1, $1::text::int) n
         WHERE current_setting('work_mem') = '7MB'";
-    let tuple = |values| TupleText { sql, values };
-    let with_values = [tuple(&three), tuple(&none), tuple(&bad)];
-    let written = |sql| TupleText { sql, values: &[] };
+    let with_values = |way| [&three, &none, &bad].map(|values| TupleText { way, sql, values });
     let texts = [
-        written("SELECT generate_series(1, 3)"),
-        written("SELECT 1 WHERE false"),
-        written("SELECT 1 / 0"),
+        "SELECT generate_series(1, 3)",
+        "SELECT 1 WHERE false",
+        "SELECT 1 / 0",
     ];
+    let texts = texts.map(|sql| TupleText {
+        way: Way::Simple,
+        sql,
+        values: &[],
+    });
+    // Of one connection each its own way.
+    let mut mixed = with_values(Way::Prepared);
+    mixed[0] = texts[0];
+    mixed[1].way = Way::Extended;
     for cluster in clusters(&[]) {
         // Values have no place in a text, so they go by the extended protocol.
         for (way, tuples) in [
-            (Way::Simple, &texts),
-            (Way::Simple, &with_values),
-            (Way::Extended, &with_values),
-            (Way::Prepared, &with_values),
+            ("text", &texts),
+            ("values in a text", &with_values(Way::Simple)),
+            ("extended", &with_values(Way::Extended)),
+            ("prepared", &with_values(Way::Prepared)),
+            ("mixed", &mixed),
         ] {
             let spec = TuplesSpec {
                 before: &before,
-                way,
                 tuples,
                 order: &[0, 1],
                 limit: PATIENCE,
@@ -39,12 +46,12 @@ fn each_way_of_sending_executes_the_tuple_that_is_named_and_survives_an_error() 
             let mut line = Tuples::open(&cluster.endpoint(), &cluster.login(), &spec).unwrap();
             for (place, rows) in [(0, 3), (1, 0), (0, 3)] {
                 let executed = line.execute(place).unwrap();
-                assert_eq!(executed.rows, rows, "{way:?} {place}");
+                assert_eq!(executed.rows, rows, "{way} {place}");
                 assert!(executed.duration_ns > 0);
             }
             let error = line.execute(2).unwrap_err();
             assert!(matches!(&error, WireError::Server(error) if error.sqlstate.starts_with("22")));
-            assert_eq!(line.execute(0).unwrap().rows, 3, "{way:?} after an error");
+            assert_eq!(line.execute(0).unwrap().rows, 3, "{way} after an error");
         }
     }
 }
@@ -53,7 +60,11 @@ fn each_way_of_sending_executes_the_tuple_that_is_named_and_survives_an_error() 
 fn every_prepared_text_is_planned_until_its_plan_cache_has_decided() {
     let number = |number: &str| [Some(number.to_owned())];
     let (one, two) = (number("1"), number("2"));
-    let tuple = |sql, values| TupleText { sql, values };
+    let tuple = |sql, values| TupleText {
+        way: Way::Prepared,
+        sql,
+        values,
+    };
     // Both of two texts, one with two sets of values, and the one that counts.
     let tuples = [
         tuple("SELECT 1 WHERE $1 = 1", &one[..]),
@@ -69,7 +80,6 @@ fn every_prepared_text_is_planned_until_its_plan_cache_has_decided() {
         let open = |tuples: &[TupleText<'_>]| {
             let spec = TuplesSpec {
                 before: &[],
-                way: Way::Prepared,
                 tuples,
                 order: &[2, 0, 1],
                 limit: PATIENCE,
@@ -90,12 +100,12 @@ fn every_prepared_text_is_planned_until_its_plan_cache_has_decided() {
 #[test]
 fn another_thread_ends_an_execution() {
     let tuples = [TupleText {
+        way: Way::Extended,
         sql: "SELECT pg_sleep(3600)",
         values: &[],
     }];
     let spec = TuplesSpec {
         before: &[],
-        way: Way::Extended,
         tuples: &tuples,
         order: &[],
         limit: PATIENCE,

@@ -1,6 +1,7 @@
 //! `[insert]`: the sizes of the Insert Benchmark.
 
 use crate::excludes::{Excluded, excludes};
+use crate::measurement::configured;
 use crate::syntax;
 use deltabench_document::Section;
 use deltabench_model::problem::{Problem, nearest};
@@ -133,7 +134,7 @@ const STEPS_END: &str = "a step ends after its rows: leave this key out";
 
 /// What has no meaning beside the Insert Benchmark.
 const EXCLUDED: Excluded = Excluded {
-    by: "insert",
+    by: "[insert]",
     sections: &[
         (
             "workloads",
@@ -152,6 +153,7 @@ const EXCLUDED: Excluded = Excluded {
             "every pass is measured: leave this key out",
         ),
         ("measurement", "visit_seconds", STEPS_END),
+        ("measurement", "sustained", STEPS_END),
         ("measurement", "slice_ms", STEPS_END),
         (
             "measurement",
@@ -171,17 +173,3 @@ const EXCLUDED: Excluded = Excluded {
         ),
     ],
 };
-
-/// Refuses servers that have the steady settings without saying so: autovacuum is off in them, which no table
-/// that is written to for so long stands.
-fn configured(root: &Section<'_>) -> Result<(), Problem> {
-    let entries = root.sections("servers", "[[servers]] entry", "servers")?;
-    let unsaid = |section: &Section<'_>| section.value("configuration").is_none();
-    match entries.unwrap_or_default().into_iter().find(unsaid) {
-        None => Ok(()),
-        Some(section) => Err(section
-            .problem("`configuration` is missing")
-            .detail("without one it would be the steady settings, which have autovacuum off")
-            .hint("write configuration = \"cx10a\", or \"steady\" if that is meant")),
-    }
-}

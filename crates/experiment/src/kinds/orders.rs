@@ -9,7 +9,7 @@ use deltabench_model::work::orders::OrdersForm;
 use deltabench_model::work::pgbench::QueryMode;
 
 /// Of `[orders]`.
-pub(crate) const KEYS: [&str; 8] = [
+pub(crate) const KEYS: [&str; 7] = [
     "warehouses",
     "form",
     "transactions",
@@ -17,7 +17,6 @@ pub(crate) const KEYS: [&str; 8] = [
     "mode",
     "max_tries",
     "latency_limit",
-    "sustained",
 ];
 /// Warehouses, 104 MB each: a run loads at most 10 billion rows.
 pub(crate) const WAREHOUSES: std::ops::RangeInclusive<i64> = 1..=20_000;
@@ -41,13 +40,11 @@ pub struct Orders {
     pub max_tries: Option<u32>,
     /// Transactions that take longer are late, milliseconds.
     pub latency_limit_ms: Option<f64>,
-    /// How long each server works without a break in each block, seconds; absent: in slices that alternate.
-    pub sustained_seconds: Option<u32>,
 }
 
 /// What has no meaning beside order entry.
 const EXCLUDED: Excluded = Excluded {
-    by: "orders",
+    by: "[orders]",
     sections: &[
         ("pgbench", "write two experiments"),
         ("insert", "write two experiments"),
@@ -100,11 +97,6 @@ pub(crate) fn orders(root: &Section<'_>) -> Result<Option<Orders>, Problem> {
                 .map_err(|problem| section.wrap(at, problem))?,
         ),
     };
-    let sustained = section.text("sustained")?;
-    let sustained_seconds = sustained.map(|(text, at)| {
-        let seconds = syntax::whole_seconds("sustained", text);
-        seconds.map_err(|problem| section.wrap(at, problem))
-    });
     let forms = OrdersForm::ALL.map(|form| (form.word(), form));
     let modes = QueryMode::ALL.map(|mode| (mode.word(), mode));
     let named = section.list_of_texts("transactions")?.unwrap_or_default();
@@ -115,6 +107,5 @@ pub(crate) fn orders(root: &Section<'_>) -> Result<Option<Orders>, Problem> {
         mode: section.word("mode", &modes)?.unwrap_or(QueryMode::Prepared),
         max_tries: section.number("max_tries", TRIES)?,
         latency_limit_ms,
-        sustained_seconds: sustained_seconds.transpose()?,
     }))
 }

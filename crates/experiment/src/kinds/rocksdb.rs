@@ -129,7 +129,7 @@ fn options(section: &Section<'_>) -> Result<Vec<(String, String)>, Problem> {
 
 /// What has no meaning beside RocksDB.
 const EXCLUDED: Excluded = Excluded {
-    by: "rocksdb",
+    by: "[rocksdb]",
     sections: &[
         (
             "workloads",
@@ -147,6 +147,11 @@ const EXCLUDED: Excluded = Excluded {
         ),
     ],
     keys: &[
+        (
+            "measurement",
+            "sustained",
+            "its steps are not interrupted: leave this key out",
+        ),
         (
             "measurement",
             "visit_seconds",

@@ -55,7 +55,7 @@ fn order_entry_has_warehouses_as_an_axis_and_the_clients_of_workloads() {
     assert_eq!(plain.workloads.chosen, Chosen::NONE);
     let study = study(
         "[workloads]\nclients = [1, 8]\n[orders]\nwarehouses = [2, \"half-memory\"]\nform = \"functions\"\n\
-         transactions = [\"mix\"]\nmax_tries = 3\nsustained = \"5m\"\nforeign_keys = true\n",
+         transactions = [\"mix\"]\nmax_tries = 3\nforeign_keys = true\n",
     );
     let orders = study.kinds.orders.as_ref().unwrap();
     assert_eq!(study.workloads.clients, [1, 8]);
@@ -63,16 +63,76 @@ fn order_entry_has_warehouses_as_an_axis_and_the_clients_of_workloads() {
         (orders.form, orders.max_tries),
         (OrdersForm::Functions, Some(3))
     );
-    assert_eq!(
-        (orders.sustained_seconds, orders.foreign_keys),
-        (Some(300), true)
-    );
+    assert!(orders.foreign_keys);
     assert_eq!(
         coordinates(&study.parts()),
         ["warehouses 2", "warehouses half-memory"]
     );
     let picked = study.only(&["warehouses=2".to_owned()]).unwrap();
     assert_eq!(picked.parts().len(), 1);
+}
+
+#[test]
+fn servers_that_work_without_a_break_have_a_configuration_and_no_visits() {
+    let servers = "[[servers]]\ntarget = [\"postgres:17\", \"postgres:18\"]\n";
+    let of = |configuration: &str, rest: &str| {
+        let head = crate::HEAD.to_owned() + servers + configuration;
+        let text = format!("{head}[pgbench]\n[measurement]\nsustained = \"5m\"\n{rest}");
+        Experiment::read("s.toml", &text, None).map_err(|problem| problem.to_string())
+    };
+    let configuration = "configuration = \"cx10a\"\n";
+    let study = of(configuration, "blocks = 6\n").unwrap();
+    assert_eq!(study.measurement.sustained_seconds, Some(300));
+    let refused = of("", "").unwrap_err();
+    assert!(refused.contains("`configuration` is missing"), "{refused}");
+    for key in ["visit_seconds = 1.0", "precision = \"1%\"", "waits = 10"] {
+        let refused = of(configuration, &format!("{key}\n")).unwrap_err();
+        assert!(
+            refused.contains("and `sustained` exclude"),
+            "{key}: {refused}"
+        );
+    }
+    // A scale with one of them means it instead of the other.
+    let scaled = of(
+        configuration,
+        "[scale.tiny]\nmeasurement = { visit_seconds = 0.4 }\n",
+    );
+    assert_eq!(scaled.unwrap().scales, ["tiny"]);
+}
+
+#[test]
+fn the_published_procedure_has_its_own_times_and_excludes_what_it_has_its_own_of() {
+    let of = |measurement: &str, rest: &str| {
+        let servers = "[[servers]]\ntarget = [\"postgres:17\", \"postgres:18\"]\n";
+        let head = crate::HEAD.to_owned() + servers + "configuration = \"cx10a\"\n";
+        let text = format!("{head}[measurement]\n{measurement}{rest}");
+        Experiment::read("s.toml", &text, None).map_err(|problem| problem.to_string())
+    };
+    let one = "residence = \"one\"\n";
+    let found = of(one, "").unwrap().measurement.procedure.unwrap();
+    assert_eq!((found.read_seconds, found.write_seconds), (300, 600));
+    assert!(found.placebo && found.settle_seconds.is_none());
+    let short = format!("{one}visit_seconds = 3\nwrite_seconds = 4\nplacebo = false\n");
+    let found = of(&short, "").unwrap().measurement.procedure.unwrap();
+    assert_eq!((found.read_seconds, found.write_seconds), (3, 4));
+    assert!(!found.placebo);
+    for rest in [
+        "precision = \"1%\"\n",
+        "slice_ms = 40\n",
+        "sustained = \"5m\"\n",
+        "[pgbench]\n",
+        "[orders]\n",
+        "[workloads]\nstate = \"aged\"\n",
+        "[limits]\ncache = \"cold\"\n",
+        "[workloads]\norder = \"drawn\"\n",
+    ] {
+        let refused = of(one, rest).unwrap_err();
+        assert!(refused.contains("residence = \"one\""), "{rest}: {refused}");
+    }
+    let refused = of("write_seconds = 4\n", "").unwrap_err();
+    assert!(refused.contains("published procedure only"), "{refused}");
+    let fraction = of(&format!("{one}visit_seconds = 0.5\n"), "").unwrap_err();
+    assert!(fraction.contains("visit_seconds"), "{fraction}");
 }
 
 #[test]

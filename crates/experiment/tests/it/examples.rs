@@ -43,7 +43,9 @@ fn examples_read_at_every_scale() {
         );
         // The second report of a study that published two.
         let more: &[&str] = match name.as_str() {
-            "insert-small-io" => &["paper-18"],
+            "insert-small-io" => &["paper-18", "published"],
+            "insert-small-cached" | "large-server" => &["published"],
+            "small-server-cached" | "small-server-io-bound" => &["published"],
             "pgbench-since-7-4" => &["paper-128mb"],
             "rocksdb-6-to-10" => &["paper-24", "paper-32"],
             _ => &[],

@@ -108,6 +108,8 @@ fn everything_else_is_told_as_written() {
         budget: Some("2h".into()),
         delta: Some("2%".into()),
         visit_seconds: Some(1.5),
+        sustained_seconds: None,
+        procedure: None,
         slice_ms: Some(40),
         rate: Some(1000.0),
         transport: Transport::Tls,

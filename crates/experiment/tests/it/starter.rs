@@ -93,7 +93,6 @@ fn order_entry_of_the_starter_can_be_asked_for() {
     let experiment = Experiment::read("s.toml", &text, None).unwrap();
     let orders = experiment.kinds.orders.as_ref().unwrap();
     assert_eq!(orders.transactions, ["mix"]);
-    assert_eq!(orders.sustained_seconds, Some(300));
     assert_eq!(experiment.parts().len(), 2);
 }
 
@@ -113,12 +112,23 @@ fn rocksdb_of_the_starter_can_be_asked_for() {
 
 #[test]
 fn what_the_starter_explains_can_be_asked_for() {
-    let experiment = Experiment::read(
-        "s.toml",
-        &without(&["[insert", "[rocksdb", "[orders"]),
-        None,
-    )
-    .unwrap();
+    // They stand instead of visits.
+    let instead = [
+        "sustained",
+        "residence",
+        "write_seconds",
+        "settle_seconds",
+        "placebo",
+    ];
+    let kept = |line: &&str| {
+        !instead
+            .iter()
+            .any(|key| line.starts_with(&format!("{key} = ")))
+    };
+    let text = without(&["[insert", "[rocksdb", "[orders"]);
+    let text: Vec<&str> = text.lines().filter(kept).collect();
+    let text = text.join("\n");
+    let experiment = Experiment::read("s.toml", &text, None).unwrap();
     let pgbench = experiment.kinds.pgbench.as_ref().unwrap();
     assert_eq!((pgbench.mixes.len(), experiment.parts().len()), (3, 2));
     assert_eq!(experiment.servers().len(), 2 + 3 + 1);

@@ -8,10 +8,13 @@ use crate::whole_file::failed;
 use deltabench_model::problem::Problem;
 use std::ffi::OsStr;
 use std::fmt::Write;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// The file of a job that its script has locked while it is there.
+const ALIVE: &str = "alive";
 
 /// This machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +66,12 @@ impl Engine for Local {
             .iter()
             .map(ToString::to_string)
             .collect();
+        // Held from before the job has a name until its script ends: who has it is there, however slow.
+        let alive = File::create(directory.join(ALIVE)).and_then(|file| file.lock().map(|()| file));
+        let alive = alive.map_err(|error| failed("lock", &directory, &error))?;
         let written = fs::write(&file, script)
-            .and_then(|()| fs::write(directory.join("elements"), elements.join("\n")));
+            .and_then(|()| fs::write(directory.join("elements"), elements.join("\n")))
+            .and_then(|()| fs::write(directory.join("name"), &submission.name));
         written.map_err(|error| failed("write", &file, &error))?;
         let output = File::create(directory.join("output"));
         let output = output.map_err(|error| failed("write", &directory, &error))?;
@@ -73,13 +80,28 @@ impl Engine for Local {
             .map_err(|error| failed("write", &directory, &error))?;
         Command::new("/bin/sh")
             .arg(&file)
-            .stdin(Stdio::null())
+            // The lock goes with it.
+            .stdin(alive)
             .stdout(output)
             .stderr(errors)
             .process_group(0)
             .spawn()
             .map_err(|error| failed("start", &file, &error))?;
         Ok(job)
+    }
+
+    fn find(&self, name: &str) -> Result<Option<String>, Problem> {
+        let jobs = fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let is_it = |job: &fs::DirEntry| {
+            fs::read_to_string(job.path().join("name")).is_ok_and(|found| found == name)
+        };
+        let mut found = jobs.filter(is_it);
+        Ok(found
+            .next()
+            .and_then(|job| job.file_name().into_string().ok()))
     }
 
     fn look(&self, jobs: &[String]) -> Result<Vec<Seen>, Problem> {
@@ -160,13 +182,10 @@ fn script(submission: &Submission, directory: &Path, before: &[PathBuf], needs: 
     );
     for job in before {
         let job = quoted(job.as_os_str());
-        // An earlier script that is gone will not end any more; five looks say so, a second apart in all.
+        // An earlier script that is gone will not end any more; while it is there it has the lock.
         writeln!(
             script,
-            "gone=0\nwhile [ ! -e {job}/done ] && [ $gone -lt 5 ]; do\n  \
-             set -- $(cat {job}/script-process)\n  \
-             if [ \"$(start \"$1\" 2>/dev/null)\" = \"$2\" ]; then gone=0; else gone=$((gone + 1)); fi\n  \
-             sleep 0.2\ndone"
+            "while [ ! -e {job}/done ] && ! flock -s -n {job}/{ALIVE} true; do sleep 0.2; done"
         )
         .ok();
         if needs {
@@ -208,48 +227,32 @@ fn running(directory: &Path, file: &str) -> Option<u32> {
     is_process(pid, start).then_some(pid)
 }
 
-/// A script that was started a moment ago has not written its number yet.
-fn is_new(directory: &Path) -> bool {
-    let made = fs::metadata(directory.join("script")).and_then(|data| data.modified());
-    let age = made.ok().and_then(|made| made.elapsed().ok());
-    age.is_some_and(|age| age < std::time::Duration::from_secs(5))
+/// Whether the script of a job runs, or is about to: it holds a lock from before it starts.
+fn has_script(directory: &Path) -> bool {
+    let file = File::open(directory.join(ALIVE));
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn state(directory: &Path, element: u32) -> JobState {
-    let ended = fs::read_to_string(directory.join(format!("ended-{element}")));
-    if let Ok(code) = ended {
+    // Asked first: what had ended when these were gone is written by now.
+    let runs = running(directory, &format!("lane-{element}")).is_some();
+    let has_script = has_script(directory);
+    if let Ok(code) = fs::read_to_string(directory.join(format!("ended-{element}"))) {
         return JobState::Ended {
             how: "ended".to_owned(),
             code: code.trim().parse().ok(),
         };
     }
-    if running(directory, &format!("lane-{element}")).is_some() {
-        return JobState::Running(node());
-    }
     let is_cancelled = directory.join(format!("cancelled-{element}")).exists();
-    let begun = directory.join("script-process").exists();
-    let waits = match begun {
-        true => running(directory, "script-process").is_some(),
-        false => is_new(directory),
+    let gone = |how: &str| JobState::Ended {
+        how: how.to_owned(),
+        code: None,
     };
-    if is_cancelled {
-        JobState::Ended {
-            how: "cancelled".to_owned(),
-            code: None,
-        }
-    } else if waits {
-        JobState::Waiting("its turn comes later".to_owned())
-    } else if let Ok(code) = fs::read_to_string(directory.join(format!("ended-{element}"))) {
-        // It ended between both looks.
-        JobState::Ended {
-            how: "ended".to_owned(),
-            code: code.trim().parse().ok(),
-        }
-    } else {
-        JobState::Ended {
-            how: "lost".to_owned(),
-            code: None,
-        }
+    match (runs, is_cancelled, has_script) {
+        (true, ..) => JobState::Running(node()),
+        (_, true, _) => gone("cancelled"),
+        (_, _, true) => JobState::Waiting("its turn comes later".to_owned()),
+        _ => gone("lost"),
     }
 }
 
@@ -269,6 +272,7 @@ mod tests {
             at_once: None,
             minutes: 1,
             avoid: Vec::new(),
+            only: None,
             after: None,
             directory: place.to_owned(),
         }
@@ -311,6 +315,27 @@ mod tests {
         assert_eq!(codes, [Some(0), Some(1)]);
         let log = fs::read_to_string(place.path().join(format!("{job}-1.txt"))).unwrap();
         assert_eq!(log, "it is 1\n");
+    }
+
+    #[test]
+    fn a_job_is_there_before_its_script_has_said_anything() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("jobs/job-1");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("elements"), "3").unwrap();
+        fs::write(directory.join("name"), "slow").unwrap();
+        let local = Local::new(place.path().join("jobs"));
+        let look = || local.look(&["job-1".to_owned()]).unwrap().remove(0).state;
+        // However long the shell takes to start.
+        let alive = File::create(directory.join(ALIVE)).unwrap();
+        alive.lock().unwrap();
+        assert!(matches!(look(), JobState::Waiting(_)));
+        drop(alive);
+        assert!(matches!(look(), JobState::Ended { code: None, .. }));
+        fs::write(directory.join("ended-3"), "75\n").unwrap();
+        assert!(matches!(look(), JobState::Ended { code: Some(75), .. }));
+        assert_eq!(local.find("slow").unwrap().as_deref(), Some("job-1"));
+        assert_eq!(local.find("other").unwrap(), None);
     }
 
     #[test]

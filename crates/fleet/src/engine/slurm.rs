@@ -17,6 +17,9 @@ use std::time::Duration;
 /// How long a controller that does not answer is asked again.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How long a controller may take to list what a killed `sbatch` has handed in.
+const SETTLING: Duration = Duration::from_secs(20);
+
 /// A cluster of Slurm, seen from a machine that has its commands.
 #[derive(Debug, Clone)]
 pub struct Slurm {
@@ -51,7 +54,7 @@ impl Engine for Slurm {
         // A controller may take a job and be away before it says so.
         let taken = || {
             let listed = self.ask("squeue", &listing::BY_COMMENT)?;
-            Ok(listing::with_comment(&listed, &comment))
+            Ok(listing::with_text(&listed, &comment))
         };
         match self.submit_once("sbatch", &["--parsable".as_ref(), path.as_os_str()], &taken) {
             Ok(job) => Ok(job),
@@ -63,6 +66,26 @@ impl Engine for Slurm {
                 Err(with_avoided(problem, &submission.avoid))
             }
         }
+    }
+
+    fn find(&self, name: &str) -> Result<Option<String>, Problem> {
+        let wanted = format!("--name={name}");
+        let mut arguments = listing::BY_NAME.to_vec();
+        arguments.push(&wanted);
+        let listed = self.ask("squeue", &arguments)?;
+        if let Some(job) = listing::with_text(&listed, name) {
+            return Ok(Some(job));
+        }
+        // What the controller has forgotten has ended; without accounting nobody knows more.
+        let mut arguments = listing::SACCT_BY_NAME.to_vec();
+        arguments.push(&wanted);
+        let listed = self.ask_once("sacct", &arguments).unwrap_or_default();
+        let job = listing::with_text(&listed, name);
+        Ok(job.and_then(|job| Some(job.split('_').next()?.to_owned())))
+    }
+
+    fn settles_in(&self) -> Duration {
+        SETTLING
     }
 
     fn look(&self, jobs: &[String]) -> Result<Vec<Seen>, Problem> {
@@ -115,6 +138,40 @@ impl Engine for Slurm {
             .map(drop)
     }
 
+    fn undrain(&self, node: &str, reason: &str) -> Result<(), Problem> {
+        let is_drained = |known: &Node| {
+            known.name == node && known.state.starts_with("drain") && known.reason == reason
+        };
+        if !self.nodes()?.iter().any(is_drained) {
+            return Ok(());
+        }
+        let name = format!("NodeName={node}");
+        self.ask("scontrol", &["update", &name, "State=RESUME"])
+            .map(drop)
+    }
+
+    fn avoid(&self, job: &str, nodes: &[String]) -> Result<(), Problem> {
+        let seen = self.look(&[job.to_owned()])?.into_iter();
+        let waiting = seen.filter(|one| matches!(one.state, JobState::Waiting(_)));
+        let waiting: Vec<u32> = waiting.map(|one| one.element).collect();
+        match waiting.is_empty() {
+            true => Ok(()),
+            false => self.exclude(job, &waiting, nodes),
+        }
+    }
+
+    fn elsewhere(&self, job: &str, element: u32, nodes: &[String]) -> Result<bool, Problem> {
+        // Only what waits can be kept away from hosts. From the first command on Slurm ends this element.
+        let name = format!("{job}_{element}");
+        self.ask("scontrol", &["requeue", &name])?;
+        let excluded = self.exclude(job, &[element], nodes);
+        if excluded.is_err() {
+            // It would come back here, again and again.
+            self.cancel(job, Some(element))?;
+        }
+        excluded.map(|()| true)
+    }
+
     fn hasten(&self, job: &str, element: u32) -> Result<(), Problem> {
         // The reason need not be `BeginTime`: of two reasons Slurm shows one.
         let waits = |one: &Seen| {
@@ -143,6 +200,19 @@ impl Engine for Slurm {
 }
 
 impl Slurm {
+    fn exclude(&self, job: &str, elements: &[u32], nodes: &[String]) -> Result<(), Problem> {
+        let name = format!("JobId={job}_[{}]", script::ranges(elements));
+        let nodes = format!("ExcNodeList={}", nodes.join(","));
+        // From within an element that ends now every process of it gets TERM, and KILL only after KillWait.
+        let words = [
+            "-c",
+            "trap '' TERM; exec scontrol update \"$@\"",
+            "scontrol",
+        ];
+        let words: Vec<&str> = words.into_iter().chain([name.as_str(), &nodes]).collect();
+        unless_ended(self.ask("/bin/sh", &words))
+    }
+
     /// Writes the script under a name that is free.
     fn write_script(&self, submission: &Submission) -> Result<PathBuf, Problem> {
         let cannot = |path: &Path, error: std::io::Error| {

@@ -34,6 +34,7 @@ fn slurm_carries_lanes() {
         an_array_spreads_over_three_nodes(&cluster, &engine);
         dependants_start_as_they_should(&cluster, &engine);
         a_cancelled_element_hears_term(&cluster, &engine);
+        a_lane_leaves_an_unfit_host_and_the_others_stay_away(&cluster, &engine);
         a_drained_node_gets_nothing(&cluster, &engine);
     });
     jobs_survive_their_controller(&cluster);
@@ -89,6 +90,7 @@ fn shell(directory: &Path, script: &str, arguments: &[&str], elements: &[u32]) -
         at_once: None,
         minutes: 5,
         avoid: Vec::new(),
+        only: None,
         after: None,
         directory: directory.to_owned(),
     }
@@ -253,6 +255,49 @@ fn a_cancelled_element_hears_term(cluster: &Cluster, engine: &Slurm) {
     assert_eq!(engine.look(&["999999".to_owned()]).unwrap(), []);
 }
 
+fn a_lane_leaves_an_unfit_host_and_the_others_stay_away(cluster: &Cluster, engine: &Slurm) {
+    let directory = cluster.directory("unfit");
+    let script = "echo $SLURMD_NODENAME >>nodes.$1; while [ ! -e stop ]; do sleep 0.1; done";
+    let mut asked = shell(&directory, script, &[], &[1, 2, 3]);
+    asked.at_once = Some(1);
+    asked.name = "dlb-unfit-1-lanes".to_owned();
+    asked.only = Some("n2".to_owned());
+    let job = engine.submit(&asked).unwrap();
+    assert_eq!(engine.find("dlb-unfit-1-lanes").unwrap(), Some(job.clone()));
+    assert_eq!(engine.find("dlb-unfit-1").unwrap(), None);
+    let nodes = |element: u32| read(&directory.join(format!("nodes.{element}")));
+    wait_for("the first", 30, || (nodes(1) == "n2\n").then_some(()));
+    engine.cancel(&job, None).unwrap();
+    all_ended(engine, &job, 3);
+    fs::remove_file(directory.join("nodes.1")).unwrap();
+    asked.only = None;
+    asked.name = "dlb-unfit-2-lanes".to_owned();
+    let job = engine.submit(&asked).unwrap();
+    wait_for("the first", 30, || (!nodes(1).is_empty()).then_some(()));
+    let first = nodes(1).trim().to_owned();
+    let others: Vec<String> = ["n1", "n2", "n3"]
+        .into_iter()
+        .filter(|node| *node != first)
+        .map(str::to_owned)
+        .collect();
+    let unfit = vec![first.clone(), others[0].clone()];
+    engine.avoid(&job, &unfit).unwrap();
+    assert!(engine.elsewhere(&job, 1, &unfit).unwrap());
+    // Slurm holds it back for two minutes unless somebody asks.
+    fs::write(directory.join("stop"), "").unwrap();
+    wait_for("the second start", 30, || {
+        engine.hasten(&job, 1).unwrap();
+        (nodes(1).lines().count() == 2).then_some(())
+    });
+    for seen in all_ended(engine, &job, 3) {
+        assert_eq!(seen.state, ended("COMPLETED", Some(0)));
+    }
+    assert_eq!(nodes(1), format!("{first}\n{}\n", others[1]));
+    for element in [2, 3] {
+        assert_eq!(nodes(element), format!("{}\n", others[1]), "it waited");
+    }
+}
+
 fn a_drained_node_gets_nothing(cluster: &Cluster, engine: &Slurm) {
     let directory = cluster.directory("drained");
     assert!(engine.drain("ALL", "no such host").is_err());
@@ -283,6 +328,14 @@ fn a_drained_node_gets_nothing(cluster: &Cluster, engine: &Slurm) {
         "{detail}"
     );
     assert!(!directory.join("dlb-test-2.sh").exists());
+    engine.undrain("n1", "somebody else's reason").unwrap();
+    assert!(engine.nodes().unwrap()[0].state.starts_with("drain"));
+    let why = "fsync is slow | ticket 12";
+    engine.undrain("n1", why).unwrap();
+    // With a star until Slurm hears of it again.
+    assert!(engine.nodes().unwrap()[0].state.starts_with("idle"));
+    // It was not drained, so there is nothing to undo.
+    engine.undrain("n1", why).unwrap();
 }
 
 fn a_time_limit_is_announced_and_75_comes_back(cluster: &Cluster) {

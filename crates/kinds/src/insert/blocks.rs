@@ -1,8 +1,9 @@
 //! The passes of a block: on which servers, in which order, and what is kept of them.
 
-use super::pass::{Pass, SettleEnd, StepEnd, open_passes, steps};
+use super::pass::{Pass, StepEnd, open_passes, steps};
 use super::progress::progress_of;
 use super::record::StepRecord;
+use crate::settling::SettleEnd;
 use deltabench_driver::insert::InsertPosition;
 use deltabench_model::fact::HostFacts;
 use deltabench_model::plan::{CellId, Plan, ServerId};

@@ -191,7 +191,7 @@ fn relative(comparison: &Comparison, cell: CellId, server: ServerId) -> Option<R
         passes: found.blocks,
         quotable,
         colour: ratio
-            .filter(|_| quotable)
+            .filter(|_| quotable || found.blocks == 1)
             .map(|ratio| ShareColour::of(ratio.estimate)),
     })
 }

@@ -5,24 +5,21 @@ use super::setup::inserted;
 use super::sizes::sizes;
 use super::statistics::Statistics;
 use super::watch::{Used, Watch};
+use crate::settling::{SettleEnd, Settling};
 use deltabench_driver::WireError;
 use deltabench_driver::insert::{InsertPosition, StepOutcome, StepRunner, StepSpec};
-use deltabench_model::fact::Settled;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::VoidReason;
 use deltabench_model::units::to_f64;
 use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep};
-use deltabench_run::admin::{connect, run};
-use deltabench_run::load::settle_sql;
 use deltabench_run::schedule::{pass_order, pass_seed};
 use deltabench_run::visit::Address;
 use deltabench_workload::insert::table_name;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// No answer for this long voids a step that inserts, deletes and queries.
 /// Long, since stalls are what the benchmark shows.
@@ -34,9 +31,6 @@ const INDEX_TIMEOUT_MIN: Duration = Duration::from_secs(600);
 /// Rows for which an index, or settling, may take a second before the server counts as stalled: a tenth of
 /// what a slow disk is assumed to do.
 const INDEXED_PER_SECOND: u64 = 20_000;
-
-/// How often a pause looks for an interruption.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// One pass: all steps on one server.
 pub(crate) struct Pass<'a> {
@@ -63,16 +57,6 @@ pub(crate) enum StepEnd {
     Interrupted,
     /// The server is gone before the step began.
     Lost(VoidReason),
-}
-
-/// How settling ended.
-pub(crate) enum SettleEnd {
-    /// As it should.
-    Settled(Settled),
-    /// The user wants to stop.
-    Interrupted,
-    /// The server took too long.
-    Stalled,
 }
 
 impl Pass<'_> {
@@ -167,95 +151,24 @@ impl Pass<'_> {
         }
     }
 
-    /// Vacuums all tables at once, writes a checkpoint and waits out the rest of the time to settle.
-    /// Statements under way when it ends before its time are for the stop of the server to end.
+    /// Settles all tables ([`Settling::settle`]).
     ///
     /// Errors: whatever the server answered.
-    ///
-    /// Source: docs/sources/insert-benchmark.md#steps.
     pub(crate) fn settle(&self) -> Result<SettleEnd, Problem> {
-        let started = Instant::now();
-        let limit = started + long_work(inserted(self.setup));
-        let version_num = self.version_num();
-        let vacuums = (1..=self.setup.tables())
-            .map(|table| settle_sql(version_num, &[table_name(table)], false));
-        if let Some(end) = self.at_once(vacuums.collect(), limit)? {
-            return Ok(end);
-        }
-        let vacuum_seconds = started.elapsed().as_secs_f64();
-        if let Some(end) = self.at_once(vec![vec!["CHECKPOINT".to_owned()]], limit)? {
-            return Ok(end);
-        }
-        let checkpoint_seconds = started.elapsed().as_secs_f64() - vacuum_seconds;
-        let deadline = started + Duration::from_secs(self.setup.settle_seconds());
-        while Instant::now() < deadline {
-            if self.interrupted.load(Ordering::Relaxed) {
-                return Ok(SettleEnd::Interrupted);
-            }
-            std::thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
-        }
-        Ok(SettleEnd::Settled(Settled {
-            vacuum_seconds,
-            checkpoint_seconds,
-            seconds: started.elapsed().as_secs_f64(),
-        }))
+        let settling = Settling {
+            address: self.address,
+            version_num: self.version_num(),
+            tables: (1..=self.setup.tables()).map(table_name).collect(),
+            seconds: self.setup.settle_seconds(),
+            limit: long_work(inserted(self.setup)),
+            interrupted: self.interrupted,
+        };
+        settling.settle()
     }
-
-    /// Executes lists of statements, each on a connection of its own; why that ended before its time, if it
-    /// did.
-    fn at_once(
-        &self,
-        lists: Vec<Vec<String>>,
-        limit: Instant,
-    ) -> Result<Option<SettleEnd>, Problem> {
-        let under_way = lists.len();
-        let (tell, told) = sync_channel(under_way);
-        for statements in lists {
-            let mut client = connect(&self.address.endpoint, &self.address.login)?;
-            let tell = tell.clone();
-            // Not in a scope: nobody waits for a thread whose server does not answer, and it ends with it.
-            std::thread::spawn(move || {
-                let end = statements.iter().try_for_each(|sql| run(&mut client, sql));
-                // Nobody listens any more after an interruption.
-                let _ = tell.send(end);
-            });
-        }
-        drop(tell);
-        wait_for(under_way, &told, limit, self.interrupted)
-    }
-}
-
-/// Waits until so many have told that they are done; why it ended before that, if it did.
-fn wait_for(
-    under_way: usize,
-    told: &Receiver<Result<(), Problem>>,
-    limit: Instant,
-    interrupted: &AtomicBool,
-) -> Result<Option<SettleEnd>, Problem> {
-    let mut left = under_way;
-    while left > 0 {
-        match told.recv_timeout(PAUSE) {
-            Ok(end) => {
-                end?;
-                left -= 1;
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(Problem::new("a settling thread ended too early"));
-            }
-            Err(RecvTimeoutError::Timeout) if interrupted.load(Ordering::Relaxed) => {
-                return Ok(Some(SettleEnd::Interrupted));
-            }
-            Err(RecvTimeoutError::Timeout) if Instant::now() > limit => {
-                return Ok(Some(SettleEnd::Stalled));
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-        }
-    }
-    Ok(None)
 }
 
 /// How long work on so many rows may take before the server counts as stalled.
-fn long_work(rows: u64) -> Duration {
+pub(crate) fn long_work(rows: u64) -> Duration {
     Duration::from_secs(rows / INDEXED_PER_SECOND).max(INDEX_TIMEOUT_MIN)
 }
 
@@ -315,28 +228,6 @@ pub(crate) fn open_passes(
 mod tests {
     use super::*;
     use crate::fixture::plan_of;
-
-    #[test]
-    fn settling_hears_an_interruption_and_has_a_limit() {
-        let (tell, told) = sync_channel(2);
-        let flag = AtomicBool::new(false);
-        let later = Instant::now() + Duration::from_secs(600);
-        tell.send(Ok(())).unwrap();
-        assert!(matches!(wait_for(1, &told, later, &flag), Ok(None)));
-        tell.send(Ok(())).unwrap();
-        let stalled = wait_for(2, &told, Instant::now(), &flag);
-        assert!(
-            matches!(stalled, Ok(Some(SettleEnd::Stalled))),
-            "one of two"
-        );
-        flag.store(true, Ordering::Relaxed);
-        let interrupted = wait_for(1, &told, later, &flag);
-        assert!(matches!(interrupted, Ok(Some(SettleEnd::Interrupted))));
-        tell.send(Err(Problem::new("no"))).unwrap();
-        assert!(wait_for(1, &told, later, &flag).is_err());
-        drop(tell);
-        assert!(wait_for(1, &told, later, &flag).is_err(), "a thread died");
-    }
 
     #[test]
     fn a_pass_is_open_until_all_of_its_steps_are_there() {

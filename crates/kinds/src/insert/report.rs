@@ -135,6 +135,7 @@ pub struct RelativeStep {
     pub passes: u32,
     /// Whether it may be quoted: there are enough passes, and both servers kept their service level.
     pub quotable: bool,
-    /// Its colour as published; absent unless it may be quoted.
+    /// Its colour as published; absent unless it may be quoted, or comes from one pass as published figures
+    /// do.
     pub colour: Option<ShareColour>,
 }

@@ -259,6 +259,7 @@ pub fn cells(setup: &InsertSetup) -> Vec<Cell> {
         statements_per_operation: 1,
         state: DataState::Fresh,
         rate: None,
+        reconnects: false,
         published: PublishedRate {
             per_operation: setup.published_per_operation(*step),
             unit: match step {

@@ -19,22 +19,22 @@ const EVERY: Duration = Duration::from_millis(500);
 
 /// What was used over a step.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Used {
+pub(crate) struct Used {
     /// CPU of all processes of the server, ended ones included, nanoseconds.
-    pub(super) server_cpu_ns: Option<u64>,
+    pub(crate) server_cpu_ns: Option<u64>,
     /// Waits, switches, pressure, stolen time and the device.
-    pub(super) costs: Option<SliceCosts>,
+    pub(crate) costs: Option<SliceCosts>,
     /// The kernel's counters of the server's processes.
-    pub(super) counters: BTreeMap<String, f64>,
+    pub(crate) counters: BTreeMap<String, f64>,
     /// CPU of each role's backends, nanoseconds.
-    pub(super) roles: BTreeMap<InsertRole, u64>,
+    pub(crate) roles: BTreeMap<InsertRole, u64>,
     /// The most resident memory that was seen of any process.
-    pub(super) largest_rss_bytes: u64,
+    pub(crate) largest_rss_bytes: u64,
 }
 
 impl Used {
     /// Busy time of the host beside the server and a client with so much CPU.
-    pub(super) fn foreign_cpu_ns(&self) -> Option<u64> {
+    pub(crate) fn foreign_cpu_ns(&self) -> Option<u64> {
         let costs = self.costs?;
         // What the meter did not see of the server stands among the foreign.
         let beside = costs.foreign_cpu_ns + costs.server.cpu_ns;
@@ -43,7 +43,7 @@ impl Used {
 }
 
 /// Watches a server until it is told to end.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     end: SyncSender<u64>,
     thread: JoinHandle<Used>,
 }
@@ -61,7 +61,7 @@ impl Watch {
     /// Starts watching the server with this main process, whose clients are connected.
     ///
     /// Errors: the host does not tell the CPU of processes.
-    pub(super) fn start(
+    pub(crate) fn start(
         postmaster: u32,
         data_dir: &Path,
         backends: &[(InsertRole, u32)],
@@ -99,7 +99,7 @@ impl Watch {
 
     /// What was used since the start; `client_cpu_ns` is the CPU of the client meanwhile. To be called before
     /// the clients disconnect.
-    pub(super) fn finish(self, client_cpu_ns: u64) -> Used {
+    pub(crate) fn finish(self, client_cpu_ns: u64) -> Used {
         // A thread that has ended is found out by joining it.
         let _ = self.end.send(client_cpu_ns);
         self.thread.join().unwrap_or_default()
@@ -151,7 +151,7 @@ fn cpu_ns(pid: u32) -> Option<u64> {
 
 impl Used {
     /// All of it that has a key, for the record of a step.
-    pub(super) fn values(&self) -> BTreeMap<String, f64> {
+    pub(crate) fn values(&self) -> BTreeMap<String, f64> {
         let mut values = self.counters.clone();
         let mut add = |key: &str, value: u64| values.insert(key.to_owned(), to_f64(value));
         if let Some(device) = self.costs.and_then(|costs| costs.device) {

@@ -2,6 +2,7 @@
 
 use super::budget::{Part, parts};
 use super::failures::Failures;
+use super::mix::{MixRecord, MixVisit};
 use super::record::VisitRecord;
 use super::visit::{Visit, VisitEnd};
 use deltabench_model::plan::{CellId, Plan, ServerId};
@@ -70,6 +71,9 @@ impl Blocks for ReplayBlocks<'_> {
         for record in &records {
             if let Some(visit) = VisitRecord::read(record)? {
                 self.failures.add((record.block, record.cell), &visit);
+            }
+            if let Some(visit) = MixRecord::read(record)? {
+                self.failures.add_mix((record.block, record.cell), &visit);
             }
         }
         Ok(())
@@ -160,20 +164,26 @@ impl ReplayBlocks<'_> {
     ) -> Result<BlockEnd, Problem> {
         let planned = u32::try_from(visits.len()).unwrap_or(u32::MAX);
         let (mut sliced, mut took) = (0.0, 0.0);
-        for (place, (cell, part)) in (1..).zip(visits) {
+        for (number, (cell, part)) in (1..).zip(visits) {
             if session.interrupted.load(Ordering::Relaxed) {
                 return Ok(BlockEnd::Interrupted);
             }
             let began = session.clock.now();
             session.doing(*cell);
-            let Some(records) = self.visit(session, (block, *cell), part.seconds)? else {
+            let place = (block, *cell);
+            let sliced_now = match self.setup.clients_of(*cell) {
+                Some(clients) => {
+                    self.visit_mix(session, place, (clients, part.seconds), progress)?
+                }
+                None => self.visit_statement(session, place, part.seconds, progress)?,
+            };
+            let Some(seconds) = sliced_now else {
                 return Ok(BlockEnd::Interrupted);
             };
-            self.keep(session, (block, *cell), &records, progress)?;
-            progress.visited((block, *cell), began, session.clock);
-            sliced += records.iter().map(VisitRecord::seconds).sum::<f64>();
+            progress.visited(place, began, session.clock);
+            sliced += seconds;
             took += session.clock.since(began);
-            session.observer.visit(block, place, planned);
+            session.observer.visit(block, number, planned);
         }
         self.beside = (took - sliced).max(0.0) / to_f64(count(visits.len()).max(1));
         Ok(BlockEnd::GoneThrough)
@@ -196,6 +206,53 @@ impl ReplayBlocks<'_> {
         let left = self.setup.budget_seconds * (1.0 - of_earlier) - before;
         let mine = left / f64::from(blocks);
         (mine - spent - self.beside * to_f64(count(visits))).max(0.0)
+    }
+
+    /// Visits a statement and stores that; what its slices took, nothing if the user wants to stop.
+    fn visit_statement(
+        &mut self,
+        session: &mut Session<'_>,
+        place: (u32, CellId),
+        seconds: f64,
+        progress: &mut RunProgress,
+    ) -> Result<Option<f64>, Problem> {
+        let Some(records) = self.visit(session, place, seconds)? else {
+            return Ok(None);
+        };
+        self.keep(session, place, &records, progress)?;
+        Ok(Some(records.iter().map(VisitRecord::seconds).sum()))
+    }
+
+    /// The same with the mix.
+    fn visit_mix(
+        &mut self,
+        session: &mut Session<'_>,
+        (block, cell): (u32, CellId),
+        (clients, seconds): (u32, f64),
+        progress: &mut RunProgress,
+    ) -> Result<Option<f64>, Problem> {
+        let visit = MixVisit {
+            plan: session.plan,
+            setup: self.setup,
+            jobs: &self.jobs,
+            servers: &self.servers,
+            clients,
+            block,
+            cell,
+            seconds,
+            interrupted: session.interrupted,
+        };
+        let VisitEnd::Complete(records) = visit.carry_out()? else {
+            return Ok(None);
+        };
+        for (server, visit) in ServerId::each().zip(&records) {
+            let place = (block, cell, server);
+            let stored = session.store.add_record(session.run, &visit.record(place)?);
+            stored.map_err(store_problem)?;
+            progress.slices.extend(visit.slices(place));
+            self.failures.add_mix((block, cell), visit);
+        }
+        Ok(Some(records.iter().map(MixRecord::seconds).sum()))
     }
 
     /// A visit; nothing if the user wants to stop.

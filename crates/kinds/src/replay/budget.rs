@@ -13,6 +13,9 @@ use std::collections::BTreeSet;
 pub const LEAST_SECONDS: f64 = 0.12;
 /// And at most: more only makes the mean of one restart more exact.
 const MOST_SECONDS: f64 = 10.0;
+/// Part of a block's time that the mix has, and seconds on each server at least.
+const MIX_PART: f64 = 0.2;
+const LEAST_OF_MIX: f64 = 1.0;
 /// Scatter between restarts that is assumed before it is known, as a log.
 const ASSUMED_SD: f64 = 0.02;
 
@@ -93,6 +96,12 @@ pub fn parts(
     (block, cells, before): (u32, &[CellId], &[Slice]),
     seconds: f64,
 ) -> Vec<Part> {
+    let is_mix = |cell: &CellId| setup.clients_of(*cell).is_some();
+    let for_mix = match cells.iter().any(is_mix) {
+        true => MIX_PART * seconds,
+        false => 0.0,
+    };
+    let seconds = seconds - for_mix;
     let shares = shares(plan, setup, before);
     let candidates = times_of_candidates(plan, before);
     let need = |cell: &CellId| {
@@ -110,6 +119,12 @@ pub fn parts(
             .max(1),
     );
     let part = |(cell, need): (&CellId, &f64)| {
+        if is_mix(cell) {
+            return Part {
+                seconds: (for_mix / servers).clamp(LEAST_OF_MIX, MOST_SECONDS),
+                is_due: true,
+            };
+        }
         let part = if sum > 0.0 {
             need / sum
         } else {
@@ -171,7 +186,7 @@ pub fn seconds_when_asked(statement: &TimedStatement) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use deltabench_model::installation::{Remote, RemoteTls};
     use deltabench_model::replayed::ReplayedFile;
@@ -180,7 +195,7 @@ mod tests {
     use deltabench_testkit::small_run::{bare_slice, plan};
 
     /// Statements of a third of the time each, that took so long when results were compared.
-    fn setup(seconds: [f64; 3]) -> ReplaySetup {
+    pub fn setup(seconds: [f64; 3]) -> ReplaySetup {
         let statement = |(place, seconds): (u32, f64)| TimedStatement {
             id: place.to_string(),
             place,
@@ -192,6 +207,7 @@ mod tests {
                 changed: Vec::new(),
                 slowest_seconds: Some(seconds),
             }],
+            write: None,
             parallel: false,
             unfit: Vec::new(),
         };
@@ -206,6 +222,7 @@ mod tests {
             impact: 0.001,
             budget_seconds: 600.0,
             settings: Vec::new(),
+            mix: None,
             data_sets: Vec::new(),
             timeout_seconds: 60,
             statements: (0..).zip(seconds).map(statement).collect(),

@@ -1,5 +1,6 @@
 //! Statements that failed while they were timed.
 
+use super::mix::MixRecord;
 use super::record::VisitRecord;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_replay::is_conflict;
@@ -33,14 +34,27 @@ impl Failed {
 impl Failures {
     /// Takes in a visit, whether it failed or not.
     pub fn add(&mut self, (block, cell): (u32, CellId), visit: &VisitRecord) {
-        let Some(sqlstate) = &visit.failed else {
+        self.note((block, cell), (visit.failed.as_deref(), visit.failed_on));
+    }
+
+    /// Takes in a visit to the mix, whether it failed or not.
+    pub fn add_mix(&mut self, place: (u32, CellId), visit: &MixRecord) {
+        self.note(place, (visit.failed.as_deref(), visit.failed_on));
+    }
+
+    fn note(
+        &mut self,
+        (block, cell): (u32, CellId),
+        (sqlstate, server): (Option<&str>, Option<ServerId>),
+    ) {
+        let Some(sqlstate) = sqlstate else {
             return;
         };
         let of = self.0.entry(cell).or_default();
         if of.sqlstate.is_empty() || !is_conflict(sqlstate) {
-            of.sqlstate.clone_from(sqlstate);
+            sqlstate.clone_into(&mut of.sqlstate);
         }
-        of.servers.extend(visit.failed_on);
+        of.servers.extend(server);
         of.blocks.insert(block);
     }
 

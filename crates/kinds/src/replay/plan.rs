@@ -30,7 +30,7 @@ pub struct PlanWish<'a> {
     pub command: Vec<String>,
 }
 
-/// The plan: base, a copy of it as placebo, candidates; a cell for each statement.
+/// The plan: base, a copy of it as placebo, candidates; a cell for each statement, and one for the mix.
 pub fn plan(wish: PlanWish<'_>) -> Plan {
     let server = |role, (installation, settings): &(&Installation, &[(String, String)])| {
         let mut server = PlannedServer::new(role, (*installation).clone());
@@ -44,6 +44,7 @@ pub fn plan(wish: PlanWish<'_>) -> Plan {
     }
     let statements = wish.setup.statements.iter();
     let cells = statements.map(|statement| cell(statement, wish.replayed));
+    let cells = cells.chain(wish.setup.mix.map(mix));
     let timing = Timing {
         blocks: wish.blocks,
         slice_ms: SLICE_MS,
@@ -66,6 +67,23 @@ pub fn plan(wish: PlanWish<'_>) -> Plan {
     }
 }
 
+/// The name of the cell that sends all statements.
+pub const MIX: &str = "mix";
+
+fn mix(clients: u32) -> Cell {
+    Cell {
+        workload: MIX.to_owned(),
+        group: Group::Range,
+        clients,
+        reconnects: false,
+        writes: false,
+        statements_per_operation: 1,
+        state: DataState::default(),
+        rate: None,
+        published: PublishedRate::default(),
+    }
+}
+
 fn cell(statement: &TimedStatement, replayed: &Replayed) -> Cell {
     let place = usize::try_from(statement.place).ok();
     let known = place.and_then(|place| replayed.statements.get(place));
@@ -79,5 +97,6 @@ fn cell(statement: &TimedStatement, replayed: &Replayed) -> Cell {
         state: DataState::default(),
         rate: None,
         published: PublishedRate::default(),
+        reconnects: false,
     }
 }

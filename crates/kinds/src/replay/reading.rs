@@ -1,5 +1,6 @@
 //! What the visits of a replay say: one total a block, and why some statements have no verdict.
 
+use super::mix::MixRecord;
 use super::record::VisitRecord;
 use deltabench_compare::reading::Unfit;
 use deltabench_compare::{Reader, Reading, ReadsToo, Records};
@@ -29,9 +30,13 @@ impl Reader for ReplayReader {
             .filter(|record| record.void.is_none())
         {
             let statement = setup.statements.get(record.cell.index());
+            let place = (record.block, record.cell, record.server);
+            if let Some(mix) = MixRecord::read(record)? {
+                reading.slices.extend(mix.slices(place));
+                continue;
+            }
             let visit = VisitRecord::read(record)?;
             if let Some((visit, statement)) = visit.zip(statement) {
-                let place = (record.block, record.cell, record.server);
                 reading.slices.extend(visit.slice(place, statement));
             }
         }

@@ -2,6 +2,8 @@
 
 use super::budget::{LEAST_SECONDS, is_closed, seconds_when_asked, shares};
 use super::failures::{Failed, Failures};
+use super::mix::MixRecord;
+use super::mixed::mixed;
 use super::record::VisitRecord;
 use super::setup_of;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
@@ -68,6 +70,11 @@ impl<'a> Measured<'a> {
         let (mut slices, mut visits) = (Vec::new(), BTreeMap::new());
         let mut failures = Failures::default();
         for record in records {
+            if let Some(mix) = MixRecord::read(record)? {
+                failures.add_mix((record.block, record.cell), &mix);
+                slices.extend(mix.slices((record.block, record.cell, record.server)));
+                continue;
+            }
             let Some(visit) = VisitRecord::read(record)? else {
                 continue;
             };
@@ -235,6 +242,7 @@ impl<'a> Measured<'a> {
             placebo: placebo.map(|(time, _)| time),
             placebo_different: count(different.filter(|cell| cell.verdict.is_change()).count()),
             failed_on_candidates: count(self.failed_on_candidates()),
+            mix: mixed(self.setup, self.comparison),
             notes: self.notes(off),
         }
     }

@@ -11,9 +11,9 @@ use deltabench_driver::tuples::{Executed, Tuples};
 use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
-use deltabench_model::work::replay::TimedStatement;
+use deltabench_model::work::replay::{TimedStatement, TimedWrite};
 use deltabench_observe::{own_affinity, pin_self, pin_tree, restore};
-use deltabench_replay::{ErrorClass, TimedJob, TimedServers, gone, watched};
+use deltabench_replay::{ErrorClass, TimedJob, TimedServers, gone, violates, watched};
 use deltabench_run::schedule::{VisitSchedule, parameters, turn_order};
 use deltabench_run::session::now_ns;
 use deltabench_run::visit::host_problem;
@@ -30,6 +30,13 @@ const COLD_NS: u64 = 100_000_000;
 const WARM_UP: f64 = 0.25;
 /// A visit ends after so many times what it was meant to take.
 const STRETCH: f64 = 3.0;
+/// Of what a copy takes only once, one part in so many is executed first and does not count: caches are cold.
+const COLD_PART: usize = 4;
+/// Slices of a pass over the tuples that a copy takes only once.
+const SLICES_OF_PASS: usize = 4;
+const SLICES_OF_PASS_U32: u32 = 4;
+/// What a visit fails with in which constraints refused more on one server than on another.
+const REFUSED: &str = "23000";
 /// The round whose draw is that of the tuples themselves.
 const OF_TUPLES: u32 = u32::MAX;
 
@@ -47,14 +54,14 @@ pub struct Visit<'a> {
 }
 
 /// How a visit ended.
-pub enum VisitEnd {
+pub enum VisitEnd<R> {
     /// A record for each server, in their order.
-    Complete(Vec<VisitRecord>),
+    Complete(Vec<R>),
     Interrupted,
 }
 
 /// Why a visit does not go on.
-enum Ended {
+pub enum Ended {
     Interrupted,
     /// The SQLSTATE of an error; where, unless it says nothing of that server.
     Failed(String, Option<ServerId>),
@@ -64,13 +71,16 @@ enum Ended {
 /// What is known of a server in a visit.
 struct Side {
     server: ServerId,
-    line: Tuples,
+    /// Absent when nothing more is executed.
+    line: Option<Tuples>,
     /// By tuple: means of the rounds.
     means: Vec<Vec<f64>>,
     executions: Vec<u64>,
     totals: Vec<u64>,
     slices: Vec<SliceTimes>,
     rows: u64,
+    /// By tuple: how often a constraint refused it; those executions do not count.
+    refused: Vec<u64>,
     /// What was executed last.
     latest: Option<Warm>,
     /// Of each tuple of the warm-up the last one.
@@ -81,7 +91,7 @@ impl Visit<'_> {
     /// Measures on the cores that the schedule draws, and gives all back.
     ///
     /// Errors: a server that is gone, a host that does not let us pin.
-    pub fn carry_out(&self, cell: &Cell) -> Result<VisitEnd, Problem> {
+    pub fn carry_out(&self, cell: &Cell) -> Result<VisitEnd<VisitRecord>, Problem> {
         let own = own_affinity().map_err(host_problem)?;
         let schedule = VisitSchedule::of(self.plan, self.block, self.cell, cell, &own);
         // Workers of a parallel plan need cores of their own.
@@ -103,11 +113,14 @@ impl Visit<'_> {
         pids.try_for_each(|pid| pin_tree(pid, cores).map(drop).map_err(host_problem))
     }
 
-    fn measure(&self, rotation: &[ServerId]) -> Result<VisitEnd, Problem> {
+    fn measure(&self, rotation: &[ServerId]) -> Result<VisitEnd<VisitRecord>, Problem> {
         let order = self.drawn();
-        let measured = self
-            .connect(rotation, &order)
-            .and_then(|sides| self.watched(sides, &order));
+        let measured = match self.statement.write {
+            Some(TimedWrite { once: true }) => self.on_copies(rotation, &order),
+            Some(_) => self.copy().and_then(|()| self.on_tables(rotation, &order)),
+            None => self.on_tables(rotation, &order),
+        };
+        let measured = measured.and_then(|sides| self.without_copies(sides));
         match measured {
             Ok(sides) => {
                 let records = sides.iter().map(|side| side.record(self.statement));
@@ -146,11 +159,93 @@ impl Visit<'_> {
         Ok(sides)
     }
 
+    /// Measures what can be executed again and again.
+    fn on_tables(&self, rotation: &[ServerId], order: &[usize]) -> Result<Vec<Side>, Ended> {
+        let sides = self.connect(rotation, order)?;
+        let sides = self.watched(sides, |sides| self.rounds(sides, order))?;
+        same_refused(&sides)?;
+        Ok(sides)
+    }
+
+    /// Measures what a copy takes only once, on as many copies as the visit has time for.
+    fn on_copies(&self, rotation: &[ServerId], order: &[usize]) -> Result<Vec<Side>, Ended> {
+        let began = Instant::now();
+        let servers = to_f64(count(self.plan.servers.len()));
+        let mut all: Vec<Side> = Vec::new();
+        for copy in 0.. {
+            self.copy()?;
+            let mut sides = self.connect(rotation, order)?;
+            // What was measured before is kept on the new connections.
+            for (side, before) in sides.iter_mut().zip(all) {
+                side.take_over(before);
+            }
+            all = self.watched(sides, |sides| self.pass(sides, (order, copy)))?;
+            same_refused(&all)?;
+            // Nobody may be connected to a copy that goes.
+            all.iter_mut().for_each(|side| side.line = None);
+            if began.elapsed().as_secs_f64() > servers * self.seconds {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Executes every tuple once on all servers, in slices that take turns. The first ones of many find cold
+    /// caches, and do not count.
+    fn pass(&self, sides: &mut [Side], (order, copy): (&[usize], u32)) -> Result<(), Ended> {
+        let (cold, counted) = order.split_at(order.len() / COLD_PART);
+        for server in turn_order(self.plan, self.block, self.cell, OF_TUPLES) {
+            if let Some(side) = sides.get_mut(server.index()) {
+                for tuple in cold {
+                    self.execute(side, *tuple)?;
+                }
+            }
+        }
+        let slice = counted.len().div_ceil(SLICES_OF_PASS).max(1);
+        for (round, tuples) in (0..).zip(counted.chunks(slice)) {
+            let round = copy
+                .saturating_mul(SLICES_OF_PASS_U32)
+                .saturating_add(round);
+            for server in turn_order(self.plan, self.block, self.cell, round) {
+                if let Some(side) = sides.get_mut(server.index()) {
+                    self.slice(side, tuples)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the copies that a write changes anew.
+    fn copy(&self) -> Result<(), Ended> {
+        self.copies(self.servers.copy(self.interrupted))
+    }
+
+    /// Ends the connections' work on copies, which go; what was measured stays.
+    fn without_copies(&self, mut sides: Vec<Side>) -> Result<Vec<Side>, Ended> {
+        if self.statement.write.is_some() {
+            sides.iter_mut().for_each(|side| side.line = None);
+            self.copies(self.servers.drop_copies(self.interrupted))?;
+        }
+        Ok(sides)
+    }
+
+    fn copies(&self, done: Result<(), Problem>) -> Result<(), Ended> {
+        done.map_err(|problem| match self.interrupted.load(Ordering::Relaxed) {
+            true => Ended::Interrupted,
+            false => Ended::Broken(problem),
+        })
+    }
+
     /// Measures; an interruption ends the statement that runs.
-    fn watched(&self, sides: Vec<Side>, order: &[usize]) -> Result<Vec<Side>, Ended> {
-        let cancels: Vec<_> = sides.iter().map(|side| side.line.cancel()).collect();
+    fn watched(
+        &self,
+        sides: Vec<Side>,
+        what: impl Fn(&mut [Side]) -> Result<(), Ended> + Sync,
+    ) -> Result<Vec<Side>, Ended> {
+        let lines = sides.iter().filter_map(|side| side.line.as_ref());
+        let cancels: Vec<_> = lines.map(Tuples::cancel).collect();
         let measure = |mut sides: Vec<Side>| {
-            let end = self.rounds(&mut sides, order);
+            let end = what(&mut sides);
             Ok(end.map(|()| sides))
         };
         let end = || cancels.iter().for_each(|cancel| cancel.send());
@@ -224,9 +319,10 @@ impl Visit<'_> {
             if let Some(side) = sides.get_mut(server.index()) {
                 let mut warm = Warm::new(tuple);
                 for _ in 0..passes(self.plan, *server) {
-                    let executed = self.execute(side, tuple)?;
-                    slowest = slowest.max(executed.duration_ns);
-                    warm.add(&executed);
+                    if let Some(executed) = self.execute(side, tuple)? {
+                        slowest = slowest.max(executed.duration_ns);
+                        warm.add(&executed);
+                    }
                 }
                 side.latest = Some(warm);
             }
@@ -238,8 +334,12 @@ impl Visit<'_> {
         let (started_ns, started) = (now_ns(), Instant::now());
         let mut sums = vec![(0_u64, 0_u64); self.statement.tuples.len()];
         let passes = passes(self.plan, side.server);
+        let mut done = 0;
         for tuple in (0..passes).flat_map(|_| tuples) {
-            let executed = self.execute(side, *tuple)?;
+            let Some(executed) = self.execute(side, *tuple)? else {
+                continue;
+            };
+            done += 1;
             side.rows += executed.rows;
             if let Some((executions, total)) = sums.get_mut(*tuple) {
                 *executions += 1;
@@ -250,18 +350,32 @@ impl Visit<'_> {
         side.slices.push(SliceTimes {
             started_ns,
             duration_ns,
-            executions: count(tuples.len()) * passes,
+            executions: done,
         });
         side.add(&sums);
         Ok(())
     }
 
-    fn execute(&self, side: &mut Side, tuple: usize) -> Result<Executed, Ended> {
+    /// Executes a tuple; nothing if a constraint refuses what it writes, because of what others wrote.
+    fn execute(&self, side: &mut Side, tuple: usize) -> Result<Option<Executed>, Ended> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Err(Ended::Interrupted);
         }
-        let executed = side.line.execute(tuple);
-        executed.map_err(|error| self.ended(error, side.server))
+        let Some(line) = side.line.as_mut() else {
+            return Ok(None);
+        };
+        match line.execute(tuple) {
+            Ok(executed) => Ok(Some(executed)),
+            Err(WireError::Server(error))
+                if self.statement.write.is_some() && violates(&error.sqlstate) =>
+            {
+                if let Some(refused) = side.refused.get_mut(tuple) {
+                    *refused += 1;
+                }
+                Ok(None)
+            }
+            Err(error) => Err(self.ended(error, side.server)),
+        }
     }
 
     /// Why a visit does not go on after an error of a server.
@@ -270,21 +384,38 @@ impl Visit<'_> {
         if self.interrupted.load(Ordering::Relaxed) {
             return Ended::Interrupted;
         }
-        let broken = |error: &WireError| {
-            let name = self.plan.server_name(server);
-            Ended::Broken(gone(error, &name, &self.statement.id))
-        };
+        let name = self.plan.server_name(server);
+        Ended::of(error, server, |error| {
+            gone(error, &name, &self.statement.id)
+        })
+    }
+}
+
+impl Ended {
+    /// After an error of a server; `gone` tells of one that is of no use any more.
+    pub fn of(error: WireError, server: ServerId, gone: impl Fn(&WireError) -> Problem) -> Self {
         match error {
             WireError::Server(error) => match ErrorClass::of(&error) {
                 ErrorClass::Statement | ErrorClass::TooLong => {
-                    Ended::Failed(error.sqlstate, Some(server))
+                    Self::Failed(error.sqlstate, Some(server))
                 }
-                ErrorClass::Resources | ErrorClass::Conflict => Ended::Failed(error.sqlstate, None),
-                ErrorClass::DiskFull | ErrorClass::Useless => broken(&WireError::Server(error)),
+                ErrorClass::Resources | ErrorClass::Conflict => Self::Failed(error.sqlstate, None),
+                ErrorClass::DiskFull | ErrorClass::Useless => {
+                    Self::Broken(gone(&WireError::Server(error)))
+                }
             },
-            error => broken(&error),
+            error => Self::Broken(gone(&error)),
         }
     }
+}
+
+/// Refuses a visit in which constraints refused other executions on one server than on the base.
+fn same_refused(sides: &[Side]) -> Result<(), Ended> {
+    let base = sides.first().map(|side| &side.refused);
+    let other = sides.iter().find(|side| Some(&side.refused) != base);
+    other.map_or(Ok(()), |other| {
+        Err(Ended::Failed(REFUSED.to_owned(), Some(other.server)))
+    })
 }
 
 /// A tuple of the warm-up on a server.
@@ -319,7 +450,8 @@ impl Side {
     fn new(server: ServerId, line: Tuples, tuples: usize) -> Self {
         Self {
             server,
-            line,
+            line: Some(line),
+            refused: vec![0; tuples],
             means: vec![Vec::new(); tuples],
             executions: vec![0; tuples],
             totals: vec![0; tuples],
@@ -328,6 +460,14 @@ impl Side {
             latest: None,
             warm_up: Vec::new(),
         }
+    }
+
+    /// Goes on where the connection to an earlier copy ended.
+    fn take_over(&mut self, before: Self) {
+        *self = Self {
+            line: self.line.take(),
+            ..before
+        };
     }
 
     /// Takes in the warm-up, with a slice for each tuple.

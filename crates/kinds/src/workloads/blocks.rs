@@ -9,7 +9,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_observe::unwind::StackReader;
 use deltabench_observe::{
-    MachineSources, Metered, Meters, Postmaster, Series, SliceMeters, own_affinity,
+    MachineSources, Metered, Meters, ObserveError, Postmaster, Series, SliceMeters, own_affinity,
 };
 use deltabench_run::benchmark::{BlockEnd, Blocks};
 use deltabench_run::executables::compile;
@@ -307,14 +307,13 @@ impl BlockState<'_> {
             .map(|address| address.postmaster.clone())
             .collect();
         let opened = match self.fleet.occupancy() {
-            Occupancy::Together => {
-                Meters::open(&postmasters, Metered::default()).map(|meters| meters.sources())
-            }
+            Occupancy::Together => self.sources(&postmasters),
             // None of them is there yet.
             Occupancy::Rotated => SliceMeters::open(&[]).map(|meters| {
                 let sources = meters.sources();
                 vec![MachineSources {
                     host: None,
+                    short_lived: false,
                     sources,
                 }]
             }),
@@ -325,6 +324,26 @@ impl BlockState<'_> {
         })?;
         self.cpu_source_known = true;
         session.fact(None, &Sources(sources))
+    }
+
+    /// Where the CPU figures of running servers come from, in cells that keep their connections, and in cells
+    /// that do not.
+    fn sources(&self, postmasters: &[Postmaster]) -> Result<Vec<MachineSources>, ObserveError> {
+        let mut sources = Vec::new();
+        let kept = |executable: &Executable| !executable.reconnects;
+        for (short_lived, is_there) in [
+            (false, self.executables.iter().any(kept)),
+            (true, !self.executables.iter().all(kept)),
+        ] {
+            let metered = Metered {
+                devices: false,
+                short_lived,
+            };
+            if is_there {
+                sources.extend(Meters::open(postmasters, metered)?.sources());
+            }
+        }
+        Ok(sources)
     }
 
     /// Finds out the work of a slice of a cell before its caches are emptied. Servers that are there one at a

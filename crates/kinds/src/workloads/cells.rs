@@ -8,7 +8,7 @@ use deltabench_workload::{Definition, Library, PublishedStep, published_order};
 /// The cells of a request.
 ///
 /// Errors: workloads that are not there, or are asked for twice.
-pub(super) fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
+pub(crate) fn cells(request: &Request, library: &Library) -> Result<Vec<Cell>, Problem> {
     let mut cells: Vec<Cell> = Vec::new();
     for name in workload_names(request, library)? {
         for &clients in &request.clients {
@@ -106,6 +106,7 @@ fn cell(name: &str, clients: u32, request: &Request, library: &Library) -> Resul
         state: state.unwrap_or(request.state),
         rate: request.rate,
         published: definition.published_rate(&request.data, clients),
+        reconnects: definition.reconnects(),
     })
 }
 

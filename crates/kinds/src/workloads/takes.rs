@@ -172,6 +172,15 @@ mod tests {
     }
 
     #[test]
+    fn clients_that_reconnect_have_a_thread_each() {
+        let mut plan = plan_of(&["a", "b"], 1);
+        plan.cells[0].clients = 4;
+        assert_eq!(plan.threads(&plan.cells[0]), 1);
+        plan.cells[0].reconnects = true;
+        assert_eq!(plan.threads(&plan.cells[0]), 4);
+    }
+
+    #[test]
     fn an_installation_is_loaded_once_and_copied() {
         let mut plan = plan_of(&["a", "a", "b"], 1);
         plan.data.rows = 1_000_000;

@@ -3,7 +3,9 @@
 use crate::builder::{BASE, CANDIDATE, PLACEBO, plan};
 use crate::judged;
 use deltabench_compare::Records;
-use deltabench_kinds::replay::{SliceTimes, TupleTimes, VisitRecord, add_times};
+use deltabench_kinds::replay::{
+    MixRecord, MixSlice, SliceTimes, TupleTimes, VisitRecord, add_times,
+};
 use deltabench_kinds::run_half;
 use deltabench_model::plan::{Cell, CellId, DataState, Group, Plan, PublishedRate};
 use deltabench_model::record::Record;
@@ -13,7 +15,8 @@ use deltabench_model::replayed::{
 };
 use deltabench_model::units::to_u64;
 use deltabench_model::work::Work;
-use deltabench_model::work::replay::{ReplaySetup, TimedStatement, TimedTuple};
+use deltabench_model::work::replay::{ReplaySetup, TimedStatement, TimedTuple, TimedWrite};
+use hdrhistogram::serialization::{Serializer, V2Serializer};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -38,6 +41,7 @@ fn statement(place: u32, share: f64) -> TimedStatement {
         share: Some(share),
         calls: 100,
         tuples: vec![tuple(0, 99.0), tuple(1, 1.0)],
+        write: None,
         parallel: false,
         unfit: Vec::new(),
     }
@@ -57,6 +61,7 @@ fn replay_plan(shares: &[f64]) -> Plan {
         state: DataState::Fresh,
         rate: None,
         published: PublishedRate::default(),
+        reconnects: false,
     };
     let mut plan = plan(statements.iter().map(cell).collect());
     plan.timing.blocks = 10;
@@ -71,6 +76,7 @@ fn replay_plan(shares: &[f64]) -> Plan {
         budget_seconds: 60.0,
         impact: 0.001,
         settings: Vec::new(),
+        mix: None,
         data_sets: Vec::new(),
         timeout_seconds: 60,
         statements,
@@ -142,6 +148,7 @@ fn replayed(plan: &Plan) -> Replayed {
         calls: 100,
         share: None,
         tuples: 2,
+        write: None,
         servers: Vec::new(),
         verdicts: vec![verdict()],
     };
@@ -279,6 +286,24 @@ fn a_statement_without_weight_is_closed_and_others_go_on_and_the_whole_stays_rig
         whole.low.unwrap() < truth && truth < whole.high.unwrap(),
         "{whole:?}"
     );
+}
+
+#[test]
+fn what_makes_everything_slower_is_found_alike_in_all_statements_and_in_the_whole() {
+    let shares = [0.1; 10];
+    let mut plan = replay_plan(&shares);
+    (plan.delta, plan.delta_from_noise) = (0.02, false);
+    let records = visits(&plan, &|_, _| 1.03, (0.002, 5));
+    let told = told(&plan, &records);
+    for statement in 0..shares.len() {
+        let time = time(&told, statement);
+        let (low, high) = (time.ratio.low.unwrap(), time.ratio.high.unwrap());
+        assert!((time.ratio.estimate - 1.03).abs() < 0.01, "{time:?}");
+        assert!(low > 1.0 && low < 1.03 && high > 1.03, "{time:?}");
+        assert_eq!(time.verdict, TimeVerdict::Slower);
+    }
+    let whole = &told.times.unwrap().workload[0];
+    assert!((whole.ratio.estimate - 1.03).abs() < 0.005, "{whole:?}");
 }
 
 #[test]
@@ -431,4 +456,111 @@ fn a_statement_of_which_the_capture_has_no_weight_may_matter() {
     let slices = kind.reader().read(&plan, &all).unwrap().slices;
     assert_eq!(kind.open_cells(&plan, 5, &slices), [CellId(0), CellId(1)]);
     assert_eq!(time(&told(&plan, &records), 1).verdict, TimeVerdict::Slower);
+}
+
+/// Visits to a mix of two clients in ten blocks: the candidate takes so many times as long.
+fn mixes(plan: &Plan, slower: f64) -> Vec<Record> {
+    let cell = CellId(u32::try_from(plan.cells.len() - 1).unwrap());
+    let mut histogram = hdrhistogram::Histogram::<u64>::new(3).unwrap();
+    histogram.record_n(1_000_000, 1000).unwrap();
+    let mut latencies = Vec::new();
+    V2Serializer::new()
+        .serialize(&histogram, &mut latencies)
+        .unwrap();
+    let mut records = Vec::new();
+    for block in 0..plan.timing.blocks {
+        for server in [BASE, PLACEBO, CANDIDATE] {
+            let longer = if server == CANDIDATE { slower } else { 1.0 };
+            let luck = 1.0 + 0.002 * f64::from((block * 7 + server.0 * 3) % 5);
+            let slice = |round: u32| MixSlice {
+                round,
+                position: server.0,
+                started_ns: 1,
+                duration_ns: to_u64(2.5e8 * longer * luck),
+                operations: 1000,
+                failed: 1,
+                rows: 7,
+                server_cpu_ns: Some(to_u64(1e8 * longer * luck)),
+                latency_histogram: latencies.clone(),
+            };
+            let visit = MixRecord::of((0..4).map(slice).collect());
+            records.push(visit.record((block, cell, server)).unwrap());
+        }
+    }
+    records
+}
+
+/// A plan of statements and a mix.
+fn mixed_plan() -> Plan {
+    let mut plan = replay_plan(&[0.5, 0.5]);
+    let mix = Cell {
+        workload: "mix".to_owned(),
+        clients: 2,
+        ..plan.cells[0].clone()
+    };
+    plan.cells.push(mix);
+    if let Work::Replay(setup) = &mut plan.work {
+        setup.mix = Some(2);
+        // A copy takes it once only: it is not in the mix.
+        setup.statements[1].write = Some(TimedWrite { once: true });
+    }
+    plan
+}
+
+#[test]
+fn a_mix_has_throughput_cpu_and_a_verdict_beside_those_of_its_statements() {
+    let plan = mixed_plan();
+    let mut records = visits(&plan, &|_, _| 1.0, (0.004, 3));
+    records.retain(|record| record.cell.index() < 2);
+    records.extend(mixes(&plan, 1.25));
+    let told = told(&plan, &records);
+    let times = told.times.as_ref().unwrap();
+    let mix = times.mix.as_ref().unwrap();
+    assert_eq!((mix.clients, mix.statements, mix.of), (2, 1, 2));
+    assert!((mix.share_of_calls - 0.5).abs() < 1e-9);
+    let [time] = mix.candidates.as_slice() else {
+        panic!("one candidate: {mix:?}");
+    };
+    assert_eq!(
+        (time.server, time.verdict, time.blocks),
+        (Some(1), TimeVerdict::Slower, 10)
+    );
+    assert!((time.throughput.estimate - 0.8).abs() < 0.01, "{time:?}");
+    assert!((time.base_per_second - 4000.0).abs() < 50.0, "{time:?}");
+    assert!((time.cpu.unwrap().estimate - 1.25).abs() < 0.01, "{time:?}");
+    assert!(time.p99.is_some());
+    let placebo = mix.placebo.as_ref().unwrap();
+    assert!(placebo.server.is_none() && (placebo.throughput.estimate - 1.0).abs() < 0.01);
+    // It has no part in the time of the workload.
+    assert!(
+        (times.workload[0].ratio.estimate - 1.0).abs() < 0.01,
+        "{times:?}"
+    );
+    assert_eq!(times.statements, 2);
+    assert!(told.has_slower());
+}
+
+#[test]
+fn a_mix_that_fails_on_a_candidate_has_no_verdict_and_is_told() {
+    let plan = mixed_plan();
+    let mut records = visits(&plan, &|_, _| 1.0, (0.004, 3));
+    records.retain(|record| record.cell.index() < 2);
+    let cell = CellId(2);
+    for server in [BASE, PLACEBO, CANDIDATE] {
+        let failed = MixRecord::failed("22012".to_owned(), Some(CANDIDATE));
+        records.push(failed.record((0, cell, server)).unwrap());
+    }
+    let told = told(&plan, &records);
+    let times = told.times.unwrap();
+    assert!(times.mix.is_none());
+    assert_eq!(times.failed_on_candidates, 1);
+    let note = times
+        .notes
+        .iter()
+        .find(|note| note.contains("no verdict for mix"));
+    assert!(
+        note.is_some_and(|note| note.contains("22012")),
+        "{:?}",
+        times.notes
+    );
 }

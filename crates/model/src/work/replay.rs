@@ -1,7 +1,8 @@
-//! What a replay measures: reads of a workload with their values, by number.
+//! What a replay measures: statements of a workload with their values, by number.
 //!
 //! Nothing here holds a value of the user: tuples are known by their places in the capture.
 
+use crate::id::CellId;
 use crate::replayed::{ReplayedFile, WeightedBy};
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,19 @@ pub struct ReplaySetup {
     pub data_sets: Vec<DataSet>,
     /// Limit of a statement, seconds.
     pub timeout_seconds: u32,
+    /// Clients of the mix, which is the cell behind those of the statements; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<u32>,
     /// In the order of the plan's cells.
     pub statements: Vec<TimedStatement>,
+}
+
+impl ReplaySetup {
+    /// The clients of the mix, if this is its cell.
+    #[must_use]
+    pub fn clients_of(&self, cell: CellId) -> Option<u32> {
+        self.mix.filter(|_| cell.index() == self.statements.len())
+    }
 }
 
 /// What tells the data of a server that already ran from those of another one. What the role may not ask is
@@ -81,11 +93,21 @@ pub struct TimedStatement {
     pub share: Option<f64>,
     pub calls: u64,
     pub tuples: Vec<TimedTuple>,
+    /// How it works on a copy of the tables; absent for a read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<TimedWrite>,
     /// Whether one of its plans has workers of its own, which need more than one core.
     pub parallel: bool,
     /// Why its times are no answer, for each candidate by its place among the plan's servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unfit: Vec<(u32, String)>,
+}
+
+/// A write or lock that is committed on a copy of the tables, which is made anew for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimedWrite {
+    /// Whether a copy takes each tuple only once.
+    pub once: bool,
 }
 
 /// A tuple that is measured.

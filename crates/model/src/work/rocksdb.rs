@@ -359,6 +359,7 @@ impl RocksdbSetup {
                 statements_per_operation: 1,
                 state: DataState::Fresh,
                 rate: None,
+                reconnects: false,
                 published: PublishedRate {
                     per_operation: 1.0,
                     unit: "ops/s".to_owned(),

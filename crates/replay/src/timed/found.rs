@@ -1,8 +1,9 @@
-//! Which statements are measured: reads that all servers have executed.
+//! Which statements are measured: those that all servers have executed.
 
 use crate::work::{Job, Work};
+use deltabench_capture::Kind;
 use deltabench_model::replayed::{ReplayVerdict, Replayed, ResultVerdict};
-use deltabench_model::work::replay::{TimedStatement, TimedTuple, plan_place};
+use deltabench_model::work::replay::{TimedStatement, TimedTuple, TimedWrite, plan_place};
 use std::time::Duration;
 
 /// What servers did with a tuple.
@@ -14,6 +15,8 @@ pub struct TupleFacts {
     pub changed: Vec<usize>,
     /// Whether it has a plan with workers on any of them.
     pub parallel: bool,
+    /// Whether a copy takes it only once.
+    pub once: bool,
     /// Its longest execution on any of them.
     pub slowest: Option<Duration>,
 }
@@ -37,13 +40,17 @@ pub fn statements(
             .filter_map(|tuple| job.tuples.get(usize::try_from(tuple.place).ok()?))
             .map(|tuple| tuple.weight)
             .sum();
-        let unfit =
-            |verdict: &ReplayVerdict| Some((in_plan(verdict.server), not_comparable(verdict)?));
+        let unfit = |verdict: &ReplayVerdict| {
+            Some((in_plan(verdict.server), not_comparable(job, verdict)?))
+        };
         (!tuples.is_empty()).then(|| TimedStatement {
             id: job.statement.id.clone(),
             place: number_of(number),
             share: job.share.map(|share| share * weight),
             calls: job.statement.calls,
+            write: (job.statement.kind != Kind::Read).then(|| TimedWrite {
+                once: worked.iter().any(|(_, facts)| facts.once),
+            }),
             parallel: worked.iter().any(|(_, facts)| facts.parallel),
             unfit: statement.verdicts.iter().filter_map(unfit).collect(),
             tuples,
@@ -62,9 +69,15 @@ fn tuple(job: &Job<'_>, place: usize, facts: &TupleFacts) -> TimedTuple {
 }
 
 /// Why times would not be of the same work.
-fn not_comparable(verdict: &ReplayVerdict) -> Option<String> {
+fn not_comparable(job: &Job<'_>, verdict: &ReplayVerdict) -> Option<String> {
     match verdict.results {
-        ResultVerdict::RowsDiffer => Some("it returns another number of rows".to_owned()),
+        ResultVerdict::RowsDiffer => Some(format!(
+            "it {} another number of rows",
+            match job.statement.kind {
+                Kind::Write => "changes",
+                _ => "returns",
+            }
+        )),
         ResultVerdict::Moved => verdict.causes.last().cloned(),
         _ => None,
     }

@@ -5,7 +5,7 @@ use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
 use crate::lines::wrapped;
 use crate::terminal::TerminalOptions;
-use crate::{withdrawn, words};
+use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Difference, Moved, Ratio};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 
@@ -113,7 +113,11 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
     } else {
         " with 95 % interval"
     };
-    let mut lines = vec![
+    let mut lines: Vec<String> = withheld::unpaired(plan)
+        .map(str::to_owned)
+        .into_iter()
+        .collect();
+    lines.extend([
         "Costs are from all blocks, also those before a detection. If a cell has fresh blocks, the judged \
          CPU/op is from these only."
             .to_owned(),
@@ -135,7 +139,7 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
              server; r/o, rKB/o and wKB/o are of the device, by any process."
         }
         .to_owned(),
-    ];
+    ]);
     if table.has_wide() {
         lines.push(words::wide_meaning());
     }

@@ -5,7 +5,7 @@ use super::section::Section;
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
 use crate::withdrawn::is_void;
-use crate::words;
+use crate::{withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::plan::{CellId, Group, Plan, ServerId};
 
@@ -21,6 +21,7 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
         return Section::default();
     }
     let mut legend = vec![format!("Relative to: {}", resolved(plan, plan.base()))];
+    legend.extend(withheld::unpaired(plan).map(str::to_owned));
     let candidates = (1..).zip(plan.candidates());
     legend.extend(
         candidates

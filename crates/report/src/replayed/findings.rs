@@ -166,7 +166,9 @@ impl Section {
             | Self::FailsOnBase => error_texts(statement, verdict),
             Self::Plan => plan_texts(replayed, statement, verdict),
             Self::Unstable => unstable_texts(statement, verdict),
-            Self::Result | Self::Order | Self::Varies | Self::Moved => result_texts(verdict),
+            Self::Result | Self::Order | Self::Varies | Self::Moved => {
+                result_texts(statement, verdict)
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::findings::{Finding, Section, verdicts};
 use super::parting::Parting;
-use super::{changed_for, head, left_out, server_name, times};
+use super::{changed_for, head, left_out, mix, server_name, times};
 use crate::html::{Document, document};
 use deltabench_model::replayed::{
     ErrorVerdict, PlanLine, PlanVerdict, ReplayVerdict, Replayed, ReplayedStatement, ResultVerdict,
@@ -28,6 +28,7 @@ fn candidate(replayed: &Replayed, place: usize) -> Markup {
     html! {
         h1 { (head(replayed, place)) }
         @if let Some(text) = times::head(replayed, place) { p.lead { (text) } }
+        @if let Some(text) = mix::sentence(replayed, place) { p.lead { (text) } }
         (server_time(replayed, place))
         @for section in Section::ALL {
             @let findings = section.findings(replayed, place);

@@ -1,9 +1,10 @@
 use super::parting::Parting;
 use super::*;
 use deltabench_model::replayed::{
-    Covered, ErrorVerdict, LeftOut, OnServer, PlanChange, PlanLine, PlanShare, REPLAYED_FORMAT,
-    ReplayFailure, ReplayTimes, ReplayedData, ReplayedFile, ReplayedLoadFailure, ReplayedPlan,
-    ReplayedServer, StatementTime, TimeParts, TimeRatio, TimeVerdict, WeightedBy, WorkloadTime,
+    Covered, ErrorVerdict, LeftOut, MixTime, OnServer, PlanChange, PlanLine, PlanShare,
+    REPLAYED_FORMAT, ReplayFailure, ReplayTimes, ReplayedData, ReplayedFile, ReplayedLoadFailure,
+    ReplayedMix, ReplayedPlan, ReplayedServer, ReplayedWrite, StatementTime, TimeParts, TimeRatio,
+    TimeVerdict, WeightedBy, WorkloadTime,
 };
 
 fn server(name: &str, settings: &[(&str, &str)]) -> ReplayedServer {
@@ -64,6 +65,7 @@ fn statement(name: &str, share: f64, verdict: ReplayVerdict) -> ReplayedStatemen
         calls: 10,
         share: Some(share),
         tuples: 4,
+        write: None,
         servers: vec![on("a"), on("b")],
         verdicts: vec![verdict],
     }
@@ -334,6 +336,7 @@ fn timed() -> Replayed {
         }),
         placebo_different: 1,
         failed_on_candidates: 0,
+        mix: None,
         notes: vec!["not timed: gone: it failed with 57014 while it was timed".to_owned()],
     });
     replayed
@@ -525,4 +528,76 @@ fn the_page_gives_no_class_of_all_pages_another_style() {
     let both: Vec<&String> = own.iter().filter(|name| all.contains(name)).collect();
     assert_eq!(both, [""; 0]);
     assert!(all.contains(&"numbers".to_owned()) && own.contains(&"replayed".to_owned()));
+}
+
+#[test]
+fn a_write_that_fails_on_the_base_is_not_said_to_be_only_explained() {
+    let mut replayed = replayed();
+    let write = replayed.statements.first_mut().unwrap();
+    write.kind = "write".to_owned();
+    let verdict = &mut write.verdicts[0];
+    verdict.results = ResultVerdict::NotExecuted;
+    verdict.causes = Vec::new();
+    let said = |replayed: &Replayed| {
+        left_out(replayed)
+            .join("\n")
+            .contains("explained and not executed")
+    };
+    assert!(!said(&replayed));
+    replayed.statements[0].verdicts[0].causes = vec!["a write is only explained".to_owned()];
+    assert!(said(&replayed));
+}
+
+#[test]
+fn writes_say_that_they_were_committed_on_a_copy_and_a_mix_has_a_sentence() {
+    let mut replayed = timed();
+    let write = replayed.statements.iter_mut().find(|one| {
+        one.verdicts[0]
+            .time
+            .as_ref()
+            .is_some_and(|time| time.verdict == TimeVerdict::Slower)
+    });
+    let write = write.unwrap();
+    write.kind = "write".to_owned();
+    write.write = Some(ReplayedWrite {
+        dropped: 3,
+        once: true,
+    });
+    replayed.times.as_mut().unwrap().mix = Some(ReplayedMix {
+        name: "mix".to_owned(),
+        clients: 4,
+        statements: 5,
+        of: 7,
+        share_of_calls: 0.8,
+        candidates: vec![MixTime {
+            server: Some(1),
+            verdict: TimeVerdict::Slower,
+            why: None,
+            delta: 0.05,
+            throughput: ratio(0.9, 0.01),
+            base_per_second: 4000.0,
+            candidate_per_second: 3600.0,
+            cpu: Some(ratio(1.1, 0.01)),
+            p99: None,
+            blocks: 10,
+        }],
+        placebo: None,
+    });
+    let says = [
+        "committed on a copy, which takes each set of values once; 3 of 4 sets of values left out",
+        "mix of 5 statements by 4 clients: 4000 → 3600 statements per second, -10.0 % [-11.0, -9.0], slower; \
+         CPU of a statement +10.0 % [+9.0, +11.0]",
+        "mix: 5 of the measured statements, 80.0 % of their calls",
+        "2 statements left out, because a copy takes its values once",
+        "writes: committed on a copy of the database",
+    ];
+    for text in [
+        replayed_text(&replayed, 4000),
+        replayed_markdown(&replayed).replace('\\', ""),
+        replayed_page(&replayed),
+    ] {
+        for says in says {
+            assert!(text.contains(says), "{says}: {text}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::findings::verdicts;
 use super::parting::Parting;
-use super::short;
+use super::{short, writes};
 use crate::lines::wrapped;
 use crate::words::plural;
 use deltabench_model::replayed::{
@@ -130,7 +130,7 @@ fn whole_words(whole: &WorkloadTime) -> String {
 }
 
 /// `5`, `2.5`.
-fn rounded(percent: f64) -> String {
+pub(super) fn rounded(percent: f64) -> String {
     let text = format!("{percent:.1}");
     text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
@@ -220,8 +220,12 @@ fn below(
     time: &StatementTime,
 ) -> Vec<String> {
     let mut below = Vec::new();
-    if matches!(time.verdict, TimeVerdict::Slower | TimeVerdict::Faster) {
+    let is_told = matches!(time.verdict, TimeVerdict::Slower | TimeVerdict::Faster);
+    // Without a name nobody knows it but by its text.
+    if is_told || statement.name.is_none() {
         below.push(short(&statement.text));
+    }
+    if is_told {
         if let Some(parts) = &time.parts {
             let same = statement.tuples.saturating_sub(parts.changed_tuples);
             below.push(format!(
@@ -238,6 +242,7 @@ fn below(
         );
     }
     below.extend(time.why.clone());
+    below.extend(writes::words(statement));
     if time.executions <= u64::from(time.blocks) {
         below.push(
             "executed once in each of its blocks: it takes longer than its part of the time"
@@ -260,7 +265,7 @@ fn ratio(ratio: &TimeRatio) -> String {
 }
 
 /// `+1.9 % [+1.2, +2.6]` of a ratio.
-fn change(ratio: &TimeRatio) -> String {
+pub(super) fn change(ratio: &TimeRatio) -> String {
     let less = |value: f64| value - 1.0;
     part(&TimeRatio {
         estimate: less(ratio.estimate),
@@ -376,6 +381,7 @@ pub(super) fn notes(replayed: &Replayed) -> Vec<String> {
         Some(_) => "in each all servers restart and draw new statistics",
         None => "in each all connections are new",
     };
+    notes.extend(writes::times_note(replayed));
     notes.push(format!(
         "times: {blocks}; {begins}; caches are warm; a statement that moves the workload by less than \
          {:.2} % does not matter",

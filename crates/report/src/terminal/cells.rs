@@ -7,7 +7,7 @@ use crate::conditions::Conditions;
 use crate::confirmation::{beyond_marks, marks, notes, short_legend};
 use crate::context::ReportContext;
 use crate::lines::{left, wrapped};
-use crate::{counts, means, withdrawn, words};
+use crate::{counts, means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::plan::{Group, Plan, ServerId};
 
@@ -181,6 +181,8 @@ impl<'a> CellTable<'a> {
     pub(super) fn legend(&self) -> Vec<String> {
         let cells = &self.comparison.cells;
         let mut texts = vec!["candidate / base [95 % interval]".to_owned()];
+        let unpaired = withheld::unpaired(self.conditions.plan());
+        texts.extend(unpaired.map(str::to_owned));
         if self.columns.has_halves() {
             texts.push("± half of it".to_owned());
         }

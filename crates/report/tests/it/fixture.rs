@@ -390,6 +390,7 @@ pub fn plan() -> Plan {
         state: Default::default(),
         rate: None,
         published: Default::default(),
+        reconnects: false,
     });
     Plan {
         delta: DELTA,

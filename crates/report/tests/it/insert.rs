@@ -53,6 +53,25 @@ fn tables_keep_the_width() {
 }
 
 #[test]
+fn one_pass_has_the_published_table_and_says_what_it_lacks() {
+    let full = insert_run(1);
+    let title = "Relative throughput, one pass: no interval, no verdict";
+    let text = form(Format::Text, &full, 120);
+    let from = text.find(title).unwrap_or_else(|| panic!("{text}"));
+    let row = text[from..]
+        .lines()
+        .find(|line| line.starts_with("  postgres:18.6"));
+    let figures = row.unwrap().matches("0.").count() + row.unwrap().matches("1.").count();
+    assert!(figures >= 4, "{text}");
+    assert!(row.unwrap().contains("SLA ×"), "{text}");
+    for sign in ["▼", "▲", "=", "?"] {
+        assert!(!row.unwrap().contains(sign), "{text}");
+    }
+    let markdown = markdown(&full.comparison, &full.plan, &full.context);
+    assert!(markdown.contains(&format!("**{title}**")), "{markdown}");
+}
+
+#[test]
 fn two_passes_have_no_ratio_with_two_decimals_in_any_table() {
     let full = insert_run(2);
     let text = form(Format::Text, &full, 120);

@@ -70,6 +70,7 @@ impl Session<'_> {
         })?;
         let sources = vec![MachineSources {
             host: None,
+            short_lived: false,
             sources: meters.sources(),
         }];
         self.fact(None, &Sources(sources))

@@ -80,6 +80,7 @@ pub fn cell(workload: &str, writes: bool, state: DataState) -> Cell {
         state,
         rate: None,
         published: Default::default(),
+        reconnects: false,
     }
 }
 

@@ -31,6 +31,7 @@ pub fn plan() -> Plan {
         state: Default::default(),
         rate: None,
         published: Default::default(),
+        reconnects: false,
     };
     Plan {
         checksums: Some(true),

@@ -16,6 +16,8 @@ if command -v timedatectl >/dev/null 2>&1; then
 elif command -v chronyc >/dev/null 2>&1; then
     chronyc -n tracking 2>/dev/null | grep -q '^Leap status *: Normal' || unfit 'the clock is not synchronised'
 fi
+# Through a link two measurements would not see each other.
+[ ! -L "$lock" ] || unfit 'the lock of the host is a link'
 # Servers of somebody who holds the lock of the host are at work.
 if [ ! -f "$lock" ] || flock -n "$lock" true; then
     left=$(left_servers | tr '\n' ' ')

@@ -3,11 +3,9 @@
 use super::passes::only;
 use super::{data, growth};
 use crate::kinds::factor::factor;
-use crate::kinds::sustained::{in_passes, remote};
 use deltabench_experiment::{Experiment, Part};
 use deltabench_kinds::orders::setup::{MAX_TRIES, Wanted, check, setup};
 use deltabench_model::problem::Problem;
-use deltabench_model::target::TargetSpec;
 use deltabench_model::work::Work;
 use deltabench_run::planning::Request;
 
@@ -21,7 +19,10 @@ pub fn apply(experiment: &Experiment, part: &Part, request: &mut Request) -> Res
     let setup = setup(&Wanted {
         warehouses: factor(part.scale, request.limits.memory_bytes, growth())?,
         form: own.form,
-        only: only(own.sustained_seconds.is_some(), &own.transactions)?,
+        only: only(
+            experiment.measurement.sustained_seconds.is_some(),
+            &own.transactions,
+        )?,
         foreign_keys: own.foreign_keys,
         mode: own.mode,
         max_tries: own.max_tries.unwrap_or(MAX_TRIES),
@@ -30,19 +31,5 @@ pub fn apply(experiment: &Experiment, part: &Part, request: &mut Request) -> Res
     check(&setup, &request.clients)?;
     request.data = data(&setup);
     request.work = Work::Orders(setup);
-    if let Some(seconds) = own.sustained_seconds {
-        if experiment
-            .servers()
-            .iter()
-            .any(|server| matches!(server.target, TargetSpec::Dsn(_)))
-        {
-            return Err(remote());
-        }
-        let (blocks, slice_ms) = (
-            experiment.measurement.blocks,
-            experiment.measurement.slice_ms,
-        );
-        *request = in_passes(request.clone(), f64::from(seconds), blocks, slice_ms)?;
-    }
     Ok(())
 }

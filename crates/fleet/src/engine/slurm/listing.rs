@@ -14,6 +14,18 @@ pub(super) const SQUEUE: [&str; 4] = [
 /// `squeue` for jobs and their comments.
 pub(super) const BY_COMMENT: [&str; 3] = ["--noheader", "--states=all", "--format=%F|%k"];
 
+/// `squeue` for jobs and their names.
+pub(super) const BY_NAME: [&str; 3] = ["--noheader", "--states=all", "--format=%F|%j"];
+
+/// `sacct` for jobs and their names, of the last 30 days.
+pub(super) const SACCT_BY_NAME: [&str; 5] = [
+    "--noheader",
+    "--allocations",
+    "--parsable2",
+    "--starttime=now-30days",
+    "--format=JobID,JobName",
+];
+
 /// `sacct` for what the controller has forgotten.
 pub(super) const SACCT: [&str; 4] = [
     "--noheader",
@@ -74,10 +86,10 @@ pub(super) fn accounted(listed: &str) -> Result<Vec<Seen>, Problem> {
     Ok(seen)
 }
 
-/// The job with this comment in a list of [`BY_COMMENT`].
-pub(super) fn with_comment(listed: &str, comment: &str) -> Option<String> {
+/// The job with this comment or name in a list of [`BY_COMMENT`] or [`BY_NAME`].
+pub(super) fn with_text(listed: &str, text: &str) -> Option<String> {
     let mut lines = listed.lines().filter_map(|line| line.split_once('|'));
-    let (job, _) = lines.find(|(_, found)| found.trim() == comment)?;
+    let (job, _) = lines.find(|(_, found)| found.trim() == text)?;
     Some(job.trim().to_owned())
 }
 
@@ -274,10 +286,10 @@ mod tests {
     fn a_job_is_found_by_its_script() {
         let listed = "3|(null)\n12|/srv/a b/dlb-1.sh\n12|/srv/a b/dlb-1.sh\n";
         assert_eq!(
-            with_comment(listed, "/srv/a b/dlb-1.sh").as_deref(),
+            with_text(listed, "/srv/a b/dlb-1.sh").as_deref(),
             Some("12")
         );
-        assert_eq!(with_comment(listed, "/srv/dlb-1.sh"), None);
+        assert_eq!(with_text(listed, "/srv/dlb-1.sh"), None);
     }
 
     #[test]

@@ -72,6 +72,9 @@ pub(super) fn text(
     if !submission.avoid.is_empty() {
         lines.push(option("--exclude", &submission.avoid.join(","))?);
     }
+    if let Some(only) = &submission.only {
+        lines.push(option("--nodelist", only)?);
+    }
     if let Some(after) = &submission.after {
         lines.push(dependency(after)?);
     }
@@ -186,6 +189,7 @@ mod tests {
             at_once: Some(3),
             minutes: 90,
             avoid: Vec::new(),
+            only: None,
             after: None,
             directory: PathBuf::from("/srv/x/it's 100% \"q\" #x"),
         }
@@ -230,7 +234,9 @@ mod tests {
         ];
         assert_eq!(lines(&slurm, &asked), expected);
         asked.after = Some(After::End(vec!["7".to_owned()]));
+        asked.only = Some("n3".to_owned());
         let lines = lines(&slurm, &asked);
+        assert!(lines.contains(&"#SBATCH --nodelist=n3".to_owned()));
         assert!(lines.contains(&"#SBATCH --dependency=afterany:7".to_owned()));
     }
 

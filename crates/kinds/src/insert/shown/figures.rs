@@ -66,7 +66,7 @@ fn terminal(plan: &Plan, report: &InsertReport) -> Vec<Block> {
         let reading = format!(", server / {base}; {}", words::RELATIVE);
         add(
             tables::relative(report, true),
-            "Relative throughput",
+            words::relative_title(report),
             reading,
         );
     }
@@ -121,7 +121,7 @@ fn markdown(plan: &Plan, report: &InsertReport) -> Vec<Block> {
     let base = resolved(plan, plan.base());
     let reading = format!(", server / {base}: {}", words::RELATIVE);
     let table = tables::relative(report, false);
-    blocks.push(titled(table, "Relative throughput", reading));
+    blocks.push(titled(table, words::relative_title(report), reading));
     if has_targets(report) {
         let reading = format!(": {}", words::service_legend());
         let table = tables::service(report, true);
@@ -148,7 +148,10 @@ fn page(plan: &Plan, report: &InsertReport) -> Vec<Block> {
         heading("Throughput"),
         Block::Table(tables::absolute(report)),
         legend(format!("{}; {}", words::THROUGHPUT, words::QUARTILES)),
-        heading(&format!("Relative throughput, server / {base}")),
+        heading(&format!(
+            "{}, server / {base}",
+            words::relative_title(report)
+        )),
         Block::Table(tables::relative(report, false)),
         Block::Legend(relative_legend()),
     ];

@@ -82,8 +82,9 @@ fn interval(figures: &StepFigures) -> String {
 
 /// Throughput against the base; `short` where there is room for a sign alone.
 pub(super) fn relative(report: &InsertReport, short: bool) -> Table {
+    let alone = words::one_pass(report);
     by_step(report, &all(report), |row, figures| {
-        let cell = Cell::from(words::relative_text(row, figures, short));
+        let cell = Cell::from(words::relative_text(row, figures, (short, alone)));
         let Some(relative) = &figures.relative else {
             return cell;
         };

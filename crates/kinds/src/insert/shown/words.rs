@@ -4,7 +4,7 @@ use crate::insert::{
     INSERT_METRICS, InsertReport, Quartile, ResponseTimes, ServerFigures, ShareColour, StepColumn,
     StepFigures,
 };
-use deltabench_compare::comparison::Verdict;
+use deltabench_compare::comparison::{Ratio, Verdict};
 use deltabench_model::plan::{Plan, Role};
 use deltabench_model::units::count;
 use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing, SLA_SHARE};
@@ -103,7 +103,12 @@ pub(crate) fn is_base(row: &ServerFigures) -> bool {
 }
 
 /// A relative value: `1.00` for the base, two decimals with the verdict's sign where it may be quoted.
-pub(crate) fn relative_text(row: &ServerFigures, figures: &StepFigures, short: bool) -> String {
+/// `alone` where all figures come from one pass.
+pub(crate) fn relative_text(
+    row: &ServerFigures,
+    figures: &StepFigures,
+    (short, alone): (bool, bool),
+) -> String {
     if is_base(row) {
         let measured = figures.throughput.is_some();
         return if measured { "1.00" } else { NOTHING }.to_owned();
@@ -119,6 +124,11 @@ pub(crate) fn relative_text(row: &ServerFigures, figures: &StepFigures, short: b
         }
         None if relative.reason.starts_with("SLA missed") => format!("SLA {sign}"),
         None if relative.verdict == Verdict::Unfit => format!("unfit {sign}"),
+        None if alone => {
+            let band = relative.colour.map_or("", band);
+            let text = |ratio: Ratio| format!("{:.2}{band}", ratio.estimate);
+            relative.ratio.map_or_else(|| NOTHING.to_owned(), text)
+        }
         None if short => sign.to_owned(),
         None => deltabench_report::CANNOT_TELL.to_owned(),
     }
@@ -138,8 +148,26 @@ pub(crate) const RELATIVE: &str = "\
     ↓ 0.95 and less, ↑ 1.05 and more, as published tables are coloured; verdicts: ▼ slower, \
     ▲ faster, = no change, ? inconclusive, × unfit";
 
-/// Whether some relative value has enough passes to be told.
+/// What the table of relative throughput is called.
+pub(crate) fn relative_title(report: &InsertReport) -> &'static str {
+    match one_pass(report) {
+        true => "Relative throughput, one pass: no interval, no verdict",
+        false => "Relative throughput",
+    }
+}
+
+/// Whether all figures come from one pass, as published ones do.
+pub(crate) fn one_pass(report: &InsertReport) -> bool {
+    let all = report.servers.iter().flat_map(|row| &row.steps);
+    let passes = all.filter_map(|figures| Some(figures.relative.as_ref()?.passes));
+    passes.max() == Some(1)
+}
+
+/// Whether some relative value has enough passes to be told, or all come from one.
 pub(crate) fn any_told(report: &InsertReport) -> bool {
+    if one_pass(report) {
+        return true;
+    }
     let mut all = report.servers.iter().flat_map(|row| &row.steps);
     all.any(|figures| {
         let relative = figures.relative.as_ref();

@@ -28,6 +28,7 @@ pub fn pgbench(plan: &Plan, results: &[CellResult], every: Option<f64>) -> Strin
                 mix,
                 cell,
                 result,
+                threads: plan.threads(cell),
             };
             let head = format!("# server {}, {}", server.name(), named(cell));
             (server.role != Role::Placebo).then(|| (head, done.text(every)))
@@ -68,6 +69,8 @@ struct Done<'a> {
     mix: &'a PgbenchMix,
     cell: &'a Cell,
     result: &'a CellResult,
+    /// Threads of the client.
+    threads: u32,
 }
 
 impl Done<'_> {
@@ -136,7 +139,7 @@ impl Done<'_> {
         lines.extend([
             format!("query mode: {}", self.setup.mode.word()),
             format!("number of clients: {}", self.cell.clients),
-            format!("number of threads: {}", self.threads()),
+            format!("number of threads: {}", self.threads),
         ]);
         if self.setup.max_tries > 0 {
             lines.push(format!("maximum number of tries: {}", self.setup.max_tries));
@@ -147,14 +150,6 @@ impl Done<'_> {
             "number of transactions actually processed: {processed}"
         ));
         lines
-    }
-
-    /// Threads of the client; each connection that is opened for a transaction has its own.
-    fn threads(&self) -> u32 {
-        match self.setup.reconnects {
-            true => self.cell.clients,
-            false => 1,
-        }
     }
 
     /// Failed, retried and skipped transactions.
@@ -335,6 +330,7 @@ pub(crate) fn script_rows(plan: &Plan, results: &[CellResult]) -> Vec<ScriptResu
             mix,
             cell,
             result,
+            threads: plan.threads(cell),
         };
         let all = total(&done.all());
         for (number, script) in (0..).zip(&mix.scripts) {

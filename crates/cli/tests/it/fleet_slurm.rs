@@ -1,0 +1,141 @@
+//! `deltabench fleet` on a real cluster of Slurm: three nodes on this machine.
+
+#[path = "../../../fleet/tests/it/slurm/cluster.rs"]
+#[allow(dead_code)]
+mod cluster;
+
+use crate::fleet::STUDY;
+use crate::lab::{Lab, text};
+use cluster::Cluster;
+use deltabench_store::{RunState, Store};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+struct Fleet {
+    lab: Lab,
+    cluster: Cluster,
+}
+
+impl Fleet {
+    fn new() -> Self {
+        let fleet = Self {
+            lab: Lab::new(),
+            cluster: Cluster::start(&["trio", "trio", "trio"]),
+        };
+        let place = fleet.lab.path();
+        fs::write(place.join("study.toml"), STUDY).unwrap();
+        let file = format!(
+            "format = \"deltabench.fleet\"\nversion = 1\nengine = \"slurm\"\nshared = \"{0}/shared\"\n\
+             local = \"{0}/local\"\n[slurm]\nconstraint = \"trio\"\n",
+            place.display()
+        );
+        fs::write(place.join("lab.toml"), file).unwrap();
+        fleet
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        let mut command = self.lab.command(&[&["--offline", "fleet"], words].concat());
+        command.env("SLURM_CONF", self.cluster.conf());
+        command.output().unwrap()
+    }
+}
+
+fn json(file: &Path) -> Value {
+    serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+}
+
+#[test]
+fn an_experiment_goes_over_a_cluster_and_leaves_an_unfit_host() {
+    // scripts/test says so in its last lines.
+    if std::env::var_os("DELTABENCH_WITHOUT_SLURM").is_some() {
+        return;
+    }
+    let fleet = Fleet::new();
+    // The host that meets unit 3 first is unfit: its lane goes elsewhere by itself.
+    let words = [
+        "run",
+        "study.toml",
+        "--on",
+        "lab.toml",
+        "--engine-fixture",
+        "ms=50,unfit=3",
+    ];
+    let output = fleet.run(&words);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(text(&output.stdout).contains("2 slower"), "{said}");
+    let store = Store::open_existing(&fleet.lab.path().join("lab")).unwrap();
+    let runs = store.runs().unwrap();
+    assert_eq!(runs.len(), 4);
+    for run in &runs {
+        let slices = store.slices(&run.run).unwrap().len();
+        let visits = store.completed_visits(&run.run).unwrap().len();
+        assert_eq!((run.state, slices), (RunState::Finished, visits * 12));
+    }
+    let execution = store.executions().unwrap().pop().unwrap();
+    let attempt = |number: u32| execution.spool.join(format!("unit-003/attempt-{number}"));
+    assert_eq!(json(&attempt(1).join("end.json"))["word"], "unfit");
+    assert_eq!(json(&attempt(2).join("end.json"))["word"], "sealed");
+    let node = |number: u32| json(&attempt(number).join("owner.json"))["host"]["node"].clone();
+    let unfit = node(1);
+    assert_ne!(unfit, node(2));
+    assert!(!attempt(3).exists());
+    // The job that gathers ended well, although there is a regression.
+    let name = format!("--name=dlb-{}-2-gather", execution.name);
+    cluster::wait_for("the job that gathers", 30, || {
+        let told = fleet.cluster.told(
+            "squeue",
+            &["--noheader", "--states=all", &name, "--format=%T"],
+        );
+        (told == "COMPLETED\n").then_some(())
+    });
+    // As a command leaves it that was killed before it had Slurm's answer.
+    let file = execution.spool.join("jobs/0001.json");
+    let mut job = json(&file);
+    let known = job["job"].take();
+    fs::write(&file, job.to_string()).unwrap();
+    let watched = fleet.run(&["watch"]);
+    assert_eq!(watched.status.code(), Some(1));
+    let found = format!("found job {} (dlb-", known.as_str().unwrap());
+    assert!(
+        text(&watched.stderr).contains(&found),
+        "{}",
+        text(&watched.stderr)
+    );
+    assert_eq!(json(&file)["job"], known);
+    checked(&fleet, unfit.as_str().unwrap());
+}
+
+/// Every node answers, and a node sees what is wrong with the shared directory.
+fn checked(fleet: &Fleet, unfit: &str) {
+    let drained = fleet.run(&["drain", unfit, "noisy", "--on", "lab.toml"]);
+    assert!(drained.status.success(), "{}", text(&drained.stderr));
+    let spoiled = fleet.lab.path().join("shared/servers/0123456789ab");
+    fs::create_dir_all(&spoiled).unwrap();
+    fs::write(spoiled.join("postgres"), "another").unwrap();
+    let check = fleet.run(&["check", "--on", "lab.toml"]);
+    let table = text(&check.stdout);
+    assert_eq!(
+        check.status.code(),
+        Some(4),
+        "{table}{}",
+        text(&check.stderr)
+    );
+    assert!(
+        text(&check.stderr).contains("2 of 2 hosts are unfit"),
+        "{table}"
+    );
+    let left_out = format!("{unfit:<16} not asked  drained by us: noisy");
+    assert!(table.contains(&left_out), "{table}");
+    let seen = "sees another server in servers/0123456789ab than was shipped";
+    assert_eq!(table.matches(seen).count(), 2, "{table}");
+    assert_eq!(table.matches("one machine with n").count(), 2, "{table}");
+    assert!(!table.contains("another deltabench"), "{table}");
+    let undone = fleet.run(&["drain", unfit, "--undo", "--on", "lab.toml"]);
+    assert!(undone.status.success(), "{}", text(&undone.stderr));
+    let hosts = text(&fleet.run(&["hosts", "--on", "lab.toml"]).stdout);
+    // With a star where Slurm has not heard of it since.
+    assert_eq!(hosts.matches(" idle").count(), 3, "{hosts}");
+}

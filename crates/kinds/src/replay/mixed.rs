@@ -1,0 +1,67 @@
+//! What the times of the mix say of each candidate.
+
+use super::mix::members;
+use super::plan::MIX;
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
+use deltabench_model::plan::CellId;
+use deltabench_model::replayed::{MixTime, ReplayedMix, TimeRatio, TimeVerdict};
+use deltabench_model::units::{count, to_f64};
+use deltabench_model::work::replay::{ReplaySetup, TimedStatement, report_place};
+
+/// The mix of a replay; absent without one, and before anything of it was measured.
+pub fn mixed(setup: &ReplaySetup, comparison: &Comparison) -> Option<ReplayedMix> {
+    let clients = setup.mix?;
+    let cell = CellId::each().nth(setup.statements.len())?;
+    let of = |cells: &[CellComparison]| -> Vec<MixTime> {
+        let its = cells.iter().filter(|found| found.cell == cell);
+        its.filter_map(time).collect()
+    };
+    let members = members(setup);
+    let calls = |statement: &TimedStatement| to_f64(statement.calls);
+    let all: f64 = setup.statements.iter().map(calls).sum();
+    let its = members
+        .iter()
+        .filter_map(|place| setup.statements.get(*place));
+    let its: f64 = its.map(calls).sum();
+    let candidates = of(&comparison.cells);
+    (!candidates.is_empty()).then(|| ReplayedMix {
+        name: MIX.to_owned(),
+        clients,
+        statements: count(members.len()),
+        of: count(setup.statements.len()),
+        share_of_calls: if all > 0.0 { its / all } else { 0.0 },
+        candidates,
+        placebo: of(&comparison.placebo_cells).pop(),
+    })
+}
+
+fn time(found: &CellComparison) -> Option<MixTime> {
+    let metric = |wanted: Metric| found.metrics.iter().find(|metric| metric.metric == wanted);
+    let ratio = |wanted: Metric| {
+        let ratio = &metric(wanted)?.ratio;
+        Some(TimeRatio {
+            estimate: ratio.estimate,
+            low: ratio.ci95.map(|(low, _)| low),
+            high: ratio.ci95.map(|(_, high)| high),
+        })
+    };
+    let speed = metric(Metric::Throughput)?;
+    Some(MixTime {
+        server: report_place(found.candidate.index()),
+        verdict: match found.verdict {
+            Verdict::Regression => TimeVerdict::Slower,
+            Verdict::Improvement => TimeVerdict::Faster,
+            Verdict::NoChange => TimeVerdict::NoChange,
+            Verdict::Inconclusive => TimeVerdict::Inconclusive,
+            Verdict::Unfit => TimeVerdict::Unfit,
+        },
+        why: (found.verdict == Verdict::Unfit).then(|| found.reason.clone()),
+        delta: found.delta,
+        throughput: ratio(Metric::Throughput)?,
+        base_per_second: speed.base,
+        candidate_per_second: speed.candidate,
+        cpu: ratio(Metric::ServerCpuPerOperation),
+        p99: ratio(Metric::LatencyP99),
+        blocks: found.blocks,
+    })
+}
