@@ -147,7 +147,8 @@ pub enum Command {
     /// Measure the newest version with an anchor and the version of the night before, and try again what
     /// seems to have changed
     #[command(
-        after_help = "Example: deltabench nightly --anchor postgres:17.11 git:/src/pg@master -- --quick\n\n\
+        after_help = "Example: deltabench nightly --anchor postgres:17.11 git:/src/pg@master+o2_aligned \
+                      -- --quick\n\n\
                       Exit codes: 0 no regression is confirmed, 1 one is, 2 bad request, 3 something is \
                       suspected, 4 host unfit, 5 could not measure, 130 interrupted."
     )]

@@ -43,14 +43,14 @@ pub fn nightly(arguments: &NightlyArguments, config: &Config) -> Result<u8, Fail
     let (anchor, new) = sides(arguments, config).map_err(Failure::Refused)?;
     let before = runs_so_far(config)?;
     let is_dry = options.iter().any(|option| option == "--dry-run");
-    match beside(&anchor, &new, config)? {
-        Beside::Same => say(&format!(
+    match third(&anchor, &new, config)? {
+        Third::Same => say(&format!(
             "{} is the build of the night before: it is not measured again",
             new.installation.resolved
         )),
-        third => {
+        known => {
             let mut targets = vec![arguments.anchor.clone()];
-            targets.extend(third.target());
+            targets.extend(known.target());
             targets.push(arguments.new.clone());
             let code = compare(&targets, options, config)?;
             if is_dry || !HAS_A_RESULT.contains(&code) {
@@ -82,7 +82,7 @@ fn gap(arguments: &NightlyArguments) -> Result<f64, Problem> {
     Ok(gap)
 }
 
-/// The anchor and the new version, found and told apart.
+/// The anchor and the new version; they differ.
 fn sides(
     arguments: &NightlyArguments,
     config: &Config,
@@ -167,7 +167,7 @@ fn compare(targets: &[String], options: &[String], config: &Config) -> Result<u8
 }
 
 /// The third version of a night.
-enum Beside {
+enum Third {
     /// The version that was measured last, by how it can be asked for.
     Before(String),
     /// None: it is the first night, or the build is gone.
@@ -176,7 +176,7 @@ enum Beside {
     Same,
 }
 
-impl Beside {
+impl Third {
     fn target(&self) -> Option<String> {
         match self {
             Self::Before(target) => Some(target.clone()),
@@ -186,9 +186,9 @@ impl Beside {
 }
 
 /// Looks for the version of the night before.
-fn beside(anchor: &PlannedServer, new: &PlannedServer, config: &Config) -> Result<Beside, Failure> {
+fn third(anchor: &PlannedServer, new: &PlannedServer, config: &Config) -> Result<Third, Failure> {
     let Some(host) = this_host(&METRICS[..1], config)?.into_iter().next() else {
-        return Ok(Beside::Nothing);
+        return Ok(Third::Nothing);
     };
     check_in_place(&host, new).map_err(Failure::Refused)?;
     let (base, own) = (version_key(anchor), version_key(new));
@@ -197,10 +197,10 @@ fn beside(anchor: &PlannedServer, new: &PlannedServer, config: &Config) -> Resul
     let version = |at: Option<usize>| at.and_then(|at| host.versions.get(at));
     let is_measured = version(last).is_some_and(|last| last.identity == own);
     if is_measured && (earlier.is_none() || host.has_step(&own)) {
-        return Ok(Beside::Same);
+        return Ok(Third::Same);
     }
     let Some(earlier) = version(earlier).filter(|earlier| earlier.identity != base) else {
-        return Ok(Beside::Nothing);
+        return Ok(Third::Nothing);
     };
     let target = places::target(&earlier.installation);
     let found = target.parse::<TargetSpec>();
@@ -210,13 +210,13 @@ fn beside(anchor: &PlannedServer, new: &PlannedServer, config: &Config) -> Resul
         all.any(|found| version_key(&found) == earlier.identity)
     };
     if found.as_ref().is_ok_and(is_there) {
-        return Ok(Beside::Before(target));
+        return Ok(Third::Before(target));
     }
     say(&format!(
         "note: {} of the night before is not there any more; only anchor and new version are measured",
         earlier.name
     ));
-    Ok(Beside::Nothing)
+    Ok(Third::Nothing)
 }
 
 /// A directory that holds another build each night leaves nothing to compare with.
@@ -263,8 +263,8 @@ fn runs_so_far(config: &Config) -> Result<BTreeSet<String>, Failure> {
     Ok(runs.into_iter().map(|run| run.run).collect())
 }
 
-/// Measures again what is suspected, a run for each pair of versions. What cannot be measured is told, and the
-/// others go on.
+/// Measures again what is suspected, a run for each pair of versions. One that cannot be measured does not
+/// end the others.
 fn try_again(
     (most, gap): (usize, f64),
     anchor: &PlannedServer,

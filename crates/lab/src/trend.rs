@@ -470,6 +470,17 @@ impl HostTrend {
         self.measured.last().map(|run| run.ended_ms)
     }
 
+    /// Runs of some cells that other load disturbed, and all: those count for levels only. By run and cell.
+    pub fn disturbed(&self, is_meant: impl Fn(usize) -> bool) -> (usize, usize) {
+        let cells = self.measured.iter().flat_map(|run| &run.cells);
+        let known: Vec<bool> = cells
+            .filter(|cell| is_meant(cell.series))
+            .map(|cell| cell.is_sound)
+            .collect();
+        let disturbed = known.iter().filter(|is_sound| !**is_sound);
+        (disturbed.count(), known.len())
+    }
+
     /// Whether a confirmed change lies inside of another one, in the same cell and direction.
     pub fn holds_another(&self, change: &Change) -> bool {
         let own = &change.suspicion;

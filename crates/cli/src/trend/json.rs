@@ -41,6 +41,7 @@ pub fn trend(host: &HostTrend, cells: &[usize], anchor: Option<usize>, said: &[T
             "cell": cell.name,
             "series": cell.key,
             "runs": host.runs_of(*at),
+            "disturbed_runs": host.disturbed(|cell| cell == *at).0,
             "anchor": anchor,
             "levels": levels,
             // Standard deviation of the log-ratio of distant versions from hour to hour.

@@ -50,7 +50,20 @@ pub fn host(host: &HostTrend) -> Vec<String> {
         );
         lines.extend(paragraph("note: ", &text, wide()));
     }
+    lines.extend(disturbed(host.disturbed(|_| true), "cells in runs"));
     lines
+}
+
+/// What does not raise or confirm anything.
+fn disturbed((disturbed, all): (usize, usize), of: &str) -> Vec<String> {
+    if disturbed == 0 {
+        return Vec::new();
+    }
+    let text = format!(
+        "other load disturbed {disturbed} of {all} {of}: more than half of their rounds. They count for \
+         levels, and raise or confirm no change"
+    );
+    paragraph("note: ", &text, wide())
 }
 
 /// A line for each cell.
@@ -165,6 +178,10 @@ pub fn cell(host: &HostTrend, at: usize, anchor: Option<usize>, said: &[Triage])
     }
     lines.extend(table(&rows));
     lines.extend(paragraph("", &meaning(&network), wide()));
+    lines.extend(disturbed(
+        host.disturbed(|cell| cell == at),
+        "runs of this cell",
+    ));
     let own: Vec<&Change> = { host.changes.iter() }
         .filter(|one| one.suspicion.series == at)
         .collect();

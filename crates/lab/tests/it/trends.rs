@@ -268,5 +268,6 @@ fn the_version_of_the_night_before_is_the_last_of_its_line_beside_the_anchor() {
     assert!(host.last_beside(anchor, &settings, |_| true).is_none());
     assert_eq!(host.ended_ms(), Some(125 * MINUTE));
     assert_eq!(host.series_beside(anchor).len(), 3);
+    assert_eq!(host.disturbed(|_| true), (0, 9));
     assert!(host.has_step(anchor) && !host.has_step("another"));
 }
