@@ -14,7 +14,7 @@ use deltabench_fleet::look::{Answer, Look, Row, ahead_ms, rows, spoiled_servers,
 use deltabench_fleet::ship;
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
-use deltabench_observe::{DiskFacts, HostSample, Outcome, preflight, read_host};
+use deltabench_observe::{DiskFacts, HostSample, Outcome, host_identity, preflight, read_host};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -237,6 +237,12 @@ pub fn look(arguments: &LookArguments) -> Result<u8, Failure> {
             Outcome::Found(Severity::Confounder) => warnings.push(text),
             _ => {}
         }
+    }
+    if host_identity().is_none() {
+        unfit.push(
+            "it cannot keep an identifier; as root: install -d -o USER /var/lib/deltabench"
+                .to_owned(),
+        );
     }
     match who_measures() {
         Ok(None) => {}
