@@ -60,7 +60,9 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
     let Some(_lock) = locked(&lanes, own.lane, (&file, &host), &stop)? else {
         return Ok(AGAIN);
     };
-    if let Some(why) = unfit(&file, &lanes) {
+    let local = check::local_directory(file.local.as_deref());
+    let made = check::make_local(&local, file.local.is_none());
+    if let Some(why) = made.err().or_else(|| unfit(&file, &lanes)) {
         return refuse(&spool, &file, &host, &why);
     }
     for unit in &own.units {
@@ -291,7 +293,9 @@ fn locked(
                 path.display()
             ));
             told = true;
-            let own = |one: &&Holder| one.execution == holder.execution && one.lane == lane;
+            let own = |one: &&Holder| {
+                one.execution == holder.execution && one.lane == lane && one.is_ours(&path)
+            };
             if let Some(older) = in_the_way.as_ref().filter(own) {
                 say(&format!("ending the older attempt, process {}", older.pid));
                 terminate(older.pid);

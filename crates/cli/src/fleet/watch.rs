@@ -92,7 +92,7 @@ pub fn watch(
             break;
         }
         hasten(&alive, &states, place.1, submitter)?;
-        avoid(&mut avoided, place, submitter)?;
+        avoid(&mut avoided, place, submitter);
         if interrupted.load(Ordering::Relaxed) {
             say(&format!(
                 "{name} goes on; `deltabench fleet watch {name}` shows how, `deltabench fleet cancel \
@@ -112,24 +112,22 @@ pub fn watch(
 
 /// Keeps lanes that wait away from hosts that were found unfit meanwhile: such a host ends its lanes at once,
 /// is idle again, and would be given all of them.
-fn avoid(
-    known: &mut Vec<Avoided>,
-    place: (&Spool, &Lanes),
-    submitter: &Submitter<'_>,
-) -> Result<(), Failure> {
+fn avoid(known: &mut Vec<Avoided>, place: (&Spool, &Lanes), submitter: &Submitter<'_>) {
     let avoided = place.0.avoided();
     if avoided == *known {
-        return Ok(());
+        return;
     }
     for host in avoided.iter().filter(|host| !known.contains(host)) {
         say(&avoided_line(host));
     }
     *known = avoided;
-    submitter.avoid()?;
-    if submitter.no_host_is_left()? {
-        say(&format!("no host is left for the lanes that wait; {UNDO}"));
+    // The lanes that wait meet it again, and leave it then.
+    let told = submitter.avoid();
+    match told.and_then(|()| submitter.no_host_is_left()) {
+        Ok(true) => say(&format!("no host is left for the lanes that wait; {UNDO}")),
+        Ok(false) => {}
+        Err(failure) => say(&failure.problem().to_string()),
     }
-    Ok(())
 }
 
 /// How a host is used again.
