@@ -127,6 +127,7 @@ fn ask(
             only: Some(node.name.clone()),
             after: None,
             directory: directory.to_owned(),
+            held: None,
         };
         match engine.submit(&submission) {
             Ok(job) => asked.push(Asked {
