@@ -2,8 +2,8 @@
 
 use rand_xoshiro::rand_core::RngCore;
 
-/// Words that are no secret and that types insist on, with the units of intervals.
-const WORDS: [&str; 62] = [
+/// Words that types insist on. They stay if they are the whole value.
+const WORDS: [&str; 24] = [
     "true",
     "false",
     "yes",
@@ -21,7 +21,18 @@ const WORDS: [&str; 62] = [
     "epoch",
     "allballs",
     "utc",
-    "ago",
+    "int4",
+    "int8",
+    "text",
+    "numeric",
+    "asc",
+    "desc",
+    "json",
+];
+/// Words of JSON. They stay inside a value, too.
+const LITERALS: [&str; 3] = ["true", "false", "null"];
+/// Units of intervals. They stay after a number, because nothing else does: they are names, too.
+const UNITS: [&str; 31] = [
     "microsecond",
     "microseconds",
     "millisecond",
@@ -52,20 +63,7 @@ const WORDS: [&str; 62] = [
     "century",
     "centuries",
     "millennium",
-    "dow",
-    "doy",
-    "isodow",
-    "isoyear",
-    "timezone",
-    "jan",
-    "feb",
-    "int4",
-    "int8",
-    "text",
-    "numeric",
-    "asc",
-    "desc",
-    "json",
+    "ago",
 ];
 /// The largest numbers of integers with so many digits: of 16, 32 and 64 bits.
 const LARGEST: [(usize, u64); 3] = [
@@ -91,13 +89,13 @@ pub enum Shape {
     Digits(u32),
     /// Four numbers of an address.
     Address,
-    /// Anything else: blanks, punctuation and known words stay; letters stay letters of their case, digits
-    /// digits.
+    /// Anything else: blanks, punctuation, `true`, `false`, `null` and units after numbers stay;
+    /// letters stay letters of their case, digits digits.
     Text,
 }
 
 impl Shape {
-    /// Of a value; absent if it stays as it is: no more than a character, or a known word.
+    /// Of a value; absent if it stays as it is: no more than a character, or a word of [`WORDS`].
     pub fn of(value: &str) -> Option<Self> {
         let bare = value.trim().trim_start_matches(['-', '+']);
         let digits =
@@ -117,17 +115,18 @@ impl Shape {
                 return Some(Self::Decimal);
             }
         }
-        if pattern(bare, "dddd-dd-dd") {
+        // What is not wholly of a known form may be a sentence that begins like one.
+        if is_moment(bare) {
             return Some(Self::Moment);
         }
-        if pattern(bare, "dd:dd") {
+        if is_time(bare) {
             return Some(Self::Time);
         }
         if is_hexadecimal(bare) {
             return Some(Self::Digits(16));
         }
-        let address = bare.split('/').next().unwrap_or_default();
-        if address.split('.').count() == 4 && address.split('.').all(digits) {
+        let (address, mask) = bare.split_once('/').unwrap_or((bare, "0"));
+        if address.split('.').count() == 4 && address.split('.').all(digits) && digits(mask) {
             return Some(Self::Address);
         }
         Some(Self::Text)
@@ -170,8 +169,48 @@ impl Shape {
     }
 }
 
+/// A value that stays whole: a word of [`WORDS`], or a unit as `date_trunc` takes it, in small letters and
+/// not cut short (`min` and `mon` are names, too).
 fn is_word(text: &str) -> bool {
-    WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+    let is_unit = text.len() > 3 || text == "day";
+    WORDS.iter().any(|word| text.eq_ignore_ascii_case(word)) || (is_unit && UNITS.contains(&text))
+}
+
+/// A date, with a time or without.
+fn is_moment(text: &str) -> bool {
+    let text = text.strip_suffix(" BC").unwrap_or(text);
+    let Some((date, rest)) = text.split_at_checked("dddd-dd-dd".len()) else {
+        return false;
+    };
+    let clock = rest.strip_prefix([' ', 'T']);
+    pattern(date, "dddd-dd-dd") && (rest.is_empty() || clock.is_some_and(is_time))
+}
+
+/// A time of a day, with a zone by its distance or without one.
+fn is_time(text: &str) -> bool {
+    let text = text.strip_suffix('Z').unwrap_or(text);
+    let zone = text.rfind(['+', '-']).unwrap_or(text.len());
+    let (clock, zone) = text.split_at(zone);
+    let parts: Vec<&str> = clock.trim_end().split(':').collect();
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_two = |part: &&str| part.len() == 2 && digits(part);
+    let second = |part: &str| {
+        let (whole, fraction) = part.split_once('.').unwrap_or((part, ""));
+        is_two(&whole) && fraction.len() <= 6 && digits(fraction)
+    };
+    let is_clock = match parts.as_slice() {
+        [hour, minute] => is_two(hour) && is_two(minute),
+        [hour, minute, last] => is_two(hour) && is_two(minute) && second(last),
+        _ => false,
+    };
+    let zone = zone.trim_start_matches(['+', '-']);
+    is_clock && zone.len() <= 8 && zone.split(':').all(digits)
+}
+
+/// A word that stays inside of a text.
+fn is_known(run: &str, after_number: bool) -> bool {
+    let is = |words: &[&str]| words.iter().any(|word| run.eq_ignore_ascii_case(word));
+    is(&LITERALS) || (after_number && is(&UNITS))
 }
 
 /// Whether a text begins with digits where the pattern has `d`, and with its other characters.
@@ -216,7 +255,7 @@ fn replace_digits(value: &str, mut draw: impl FnMut(&str) -> String) -> String {
 /// A number of as many digits, which fits into the smallest integer that has numbers of so many.
 fn integer(digits: &str, random: &mut impl RngCore) -> String {
     if digits.len() < 2 {
-        return digits.to_owned();
+        return digits.chars().map(|_| digit(10, random)).collect();
     }
     let power = u32::try_from(digits.len() - 1).unwrap_or(0);
     let least = 10_u64.saturating_pow(power);
@@ -262,6 +301,7 @@ fn time(value: &str, random: &mut impl RngCore) -> String {
 fn text(value: &str, random: &mut impl RngCore) -> String {
     let mut out = String::with_capacity(value.len());
     let mut rest = value;
+    let mut after_number = false;
     while let Some(first) = rest.chars().next() {
         let same = |c: char| {
             c.is_alphabetic() == first.is_alphabetic()
@@ -272,13 +312,16 @@ fn text(value: &str, random: &mut impl RngCore) -> String {
         // What a backslash escapes is a part of the notation.
         let escaped = run.ends_with('\\') && !run.ends_with("\\\\");
         match first {
-            _ if first.is_alphabetic() && is_word(run) => out.push_str(run),
+            _ if first.is_alphabetic() && is_known(run, after_number) => out.push_str(run),
             _ if first.is_alphabetic() => out.extend(run.chars().map(|c| letter(c, random))),
             _ if first.is_ascii_digit() => out.push_str(&run_of_digits(run, random)),
             _ => out.push_str(run),
         }
+        after_number = first.is_ascii_digit() || (after_number && run == " ");
         rest = after;
-        if let Some(next) = rest.chars().next().filter(|_| escaped) {
+        // A quote, or another backslash: a letter would be the first one of a word.
+        let is_mark = |next: &char| escaped && !next.is_alphanumeric();
+        if let Some(next) = rest.chars().next().filter(is_mark) {
             out.push(next);
             rest = rest.get(next.len_utf8()..).unwrap_or_default();
         }

@@ -145,6 +145,42 @@ fn another_key_gives_other_values_and_the_same_one_the_same() {
     assert_ne!(with([8; 32]), capture.statements[0].text);
 }
 
+#[test]
+fn a_sentence_that_begins_like_something_else_keeps_no_word() {
+    for before in [
+        "2026-11-02 ",
+        "2026-11-02-",
+        "2026-11-02T",
+        "10:30 ",
+        "10:30:11+",
+        "10:30 Z",
+        "10.1.2.3/",
+        "42 ",
+        "4.5",
+        "'",
+        "{",
+        "[",
+        "\\",
+        "CORP\\",
+        "Jan ",
+        "15 days ",
+        "\\x",
+        "null ",
+        "-",
+        "",
+    ] {
+        for word in ["Smith", "hiv", "Dowson"] {
+            let found = value(&format!("{before}{word} {word}"));
+            assert!(!found.contains(word), "{before}{word} became {found}");
+        }
+    }
+    for name in ["Jan", "Dow", "Jan Min Dow", "Mon", "min"] {
+        assert_ne!(value(name), name);
+    }
+    assert_eq!(value("true"), "true");
+    assert!(value("2026-11-02 10:11:12.5+00").starts_with("2026-"));
+}
+
 proptest! {
     /// No value of four characters or more stays, whatever it is made of.
     #[test]

@@ -468,6 +468,11 @@ fn one_lane_at_a_time_on_a_host_and_a_cancelled_execution_leaves_nothing_running
 #[test]
 fn a_time_limit_ends_with_75_and_a_unit_that_fails_is_not_tried_again() {
     let fleet = Fleet::new();
+    // Both lanes may want the host at once, after the first was handed in again.
+    let file = fleet.lab.path().join("lab.toml");
+    let patient = fs::read_to_string(&file).unwrap();
+    let patient = patient.replace("wait_minutes = 0", "wait_minutes = 1");
+    fs::write(&file, patient).unwrap();
     fleet.run("a", "ms=150,blocks=4,fail=4", &["--detach"]);
     let (first, _) = fleet.first_lane();
     signal(fleet.in_the_middle(first), "-USR1");
