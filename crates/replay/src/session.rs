@@ -45,6 +45,8 @@ pub enum ErrorClass {
 const TOO_LONG: &str = "57014";
 /// SQLSTATE of a full disk.
 const DISK_FULL: &str = "53100";
+/// SQLSTATE of a connection too many: fatal for that connection, and not for the server.
+const TOO_MANY: &str = "53300";
 /// Class of errors of resources, which are those of a machine.
 const RESOURCES: &str = "53";
 /// Class of conflicts with other transactions, on a standby with what it replays; and a lock that was not had
@@ -75,6 +77,7 @@ impl ErrorClass {
         match error.sqlstate.as_str() {
             DISK_FULL => Self::DiskFull,
             state if is_conflict(state) => Self::Conflict,
+            TOO_MANY => Self::Resources,
             _ if error.is_fatal() => Self::Useless,
             state if USELESS.contains(&state) => Self::Useless,
             TOO_LONG => Self::TooLong,
@@ -173,5 +176,6 @@ mod tests {
             assert_eq!(class("ERROR", passing), ErrorClass::Conflict);
         }
         assert_eq!(class("FATAL", "40001"), ErrorClass::Conflict);
+        assert_eq!(class("FATAL", "53300"), ErrorClass::Resources);
     }
 }

@@ -6,6 +6,7 @@ use super::mix::MixRecord;
 use super::mixed::mixed;
 use super::record::VisitRecord;
 use super::setup_of;
+use super::visit::UNEQUAL;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::impact::ServerTimes;
 use deltabench_compare::words::{more, things};
@@ -357,6 +358,12 @@ impl<'a> Measured<'a> {
             u32::try_from(failed.blocks.len()).unwrap_or(u32::MAX),
             "block",
         );
+        if failed.sqlstate == UNEQUAL {
+            return format!(
+                "constraints refused other executions on one server than on the base while it was timed, in \
+                 {blocks}"
+            );
+        }
         format!(
             "it failed with {}{on} while it was timed, in {blocks}",
             failed.sqlstate
