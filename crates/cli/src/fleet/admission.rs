@@ -31,13 +31,10 @@ const APART: f64 = 0.05;
 const WIDE: f64 = 0.25;
 
 /// What came of it.
-#[derive(Debug, PartialEq)]
 pub enum Admission {
     Admitted,
     /// Why nothing can be measured there, in words.
     Unfit(String),
-    /// Nothing was compared: the lane goes on, and the next one tries again.
-    Untold,
     /// Somebody wants the lane to stop.
     Stopped,
 }
@@ -51,7 +48,7 @@ pub fn admission(unit: &Unit, place: &Place<'_>) -> Result<Admission, Failure> {
     let base = plan.servers.first().map(|server| &server.installation);
     let Some(base) = base.filter(|base| base.remote.is_none() && plan.work == Work::default())
     else {
-        return Ok(Admission::Untold);
+        return Ok(Admission::Admitted);
     };
     let target = ServerWish::plain(base.clone());
     let mut request = small(vec![ANCHOR.to_owned()], ROWS, BLOCKS, plan.seed);
@@ -81,21 +78,11 @@ pub fn admission(unit: &Unit, place: &Place<'_>) -> Result<Admission, Failure> {
     let comparison = measured.judged.into_comparison();
     let cells = comparison.cells.iter().chain(&comparison.placebo_cells);
     let ratios: Vec<Ratio> = cells.filter_map(throughput).collect();
-    let found = judged(&ratios);
-    say(&match found {
-        Admission::Untold => "against itself: too few blocks to tell".to_owned(),
-        _ => format!("against itself: {}", in_words(&ratios)),
-    });
-    Ok(found)
-}
-
-/// Without an interval nothing is known of the host.
-fn judged(ratios: &[Ratio]) -> Admission {
-    match why_unfit(ratios) {
+    say(&format!("against itself: {}", in_words(&ratios)));
+    Ok(match why_unfit(&ratios) {
         Some(why) => Admission::Unfit(why),
-        None if ratios.iter().any(|ratio| ratio.ci95.is_some()) => Admission::Admitted,
-        None => Admission::Untold,
-    }
+        None => Admission::Admitted,
+    })
 }
 
 fn throughput(cell: &CellComparison) -> Option<Ratio> {
@@ -166,12 +153,6 @@ mod tests {
             ci95: None,
             ..ratio(0.5, 0.5)
         };
-        assert_eq!(
-            judged(&[one]),
-            Admission::Untold,
-            "a single block says nothing"
-        );
-        assert_eq!(judged(&[]), Admission::Untold);
-        assert_eq!(judged(&[one, ratio(0.97, 1.02)]), Admission::Admitted);
+        assert_eq!(why_unfit(&[one]), None, "a single block says nothing");
     }
 }

@@ -275,7 +275,6 @@ mod tests {
             only: None,
             after: None,
             directory: place.to_owned(),
-            held: None,
         }
     }
 

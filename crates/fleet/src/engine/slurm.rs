@@ -56,8 +56,7 @@ impl Engine for Slurm {
             let listed = self.ask("squeue", &listing::BY_COMMENT)?;
             Ok(listing::with_text(&listed, &comment))
         };
-        let words = ["--parsable".as_ref(), path.as_os_str()];
-        match self.submit_once("sbatch", &words, submission.held.as_deref(), &taken) {
+        match self.submit_once("sbatch", &["--parsable".as_ref(), path.as_os_str()], &taken) {
             Ok(job) => Ok(job),
             Err(problem) => {
                 // Where nobody answered the job may exist, and its script is what people look at.

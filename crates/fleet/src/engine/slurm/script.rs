@@ -192,7 +192,6 @@ mod tests {
             only: None,
             after: None,
             directory: PathBuf::from("/srv/x/it's 100% \"q\" #x"),
-            held: None,
         }
     }
 
