@@ -108,7 +108,8 @@ impl CellSides {
         let rounds = index.rounds(id);
         let pair = |server| History::new(index, &rounds, id, plan.compared_with(server), server);
         let placebo = plan.placebo().map(|server| (server, pair(server)));
-        let delta = cell_delta(plan, placebo.as_ref().map(|(_, history)| history));
+        let of_placebo = placebo.as_ref().map(|(_, history)| history);
+        let delta = cell_delta(plan, of_placebo, index.sd_of_candidates(id));
         let side = |server: ServerId, history: &History<'_>, once: bool| {
             let input = StoppingInput {
                 plan,

@@ -50,7 +50,15 @@ pub(crate) fn host_speed(paces: &[BTreeMap<u32, f64>], sample: &Sample) -> Optio
         .iter()
         .map(|(block, pace)| (*block, pace - fast))
         .collect();
-    let found = |values: &[BlockValue]| dependence(&blocks, slow - fast, values);
+    // A second control is one of the witnesses: its noise would be on both sides of the question.
+    let alone = |value: &BlockValue| BlockValue {
+        log_ratio: value.one_control,
+        ..*value
+    };
+    let found = |values: &[BlockValue]| {
+        let values: Vec<BlockValue> = values.iter().map(alone).collect();
+        dependence(&blocks, slow - fast, &values)
+    };
     Some(HostSpeed {
         slowdown: (slow - fast).exp(),
         throughput: found(&sample.throughput),

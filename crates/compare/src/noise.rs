@@ -25,8 +25,8 @@ use deltabench_stats::summary::sample_sd;
 /// and σ the upper limit of the sd at [`SD_LEVEL`]: for 24 blocks, a 90 % half-width of about 0.5 δ.
 /// Source: power of two one-sided tests at equality, Julious 2004; the sd of a candidate's blocks is that of
 ///         the placebo's as both are pairs of one model
-///         (docs/sources/statistics.md#paired-log-ratios).
-pub(crate) fn cell_delta(plan: &Plan, placebo: Option<&History<'_>>) -> f64 {
+///         (docs/sources/statistics.md#paired-log-ratios), times `sd_of_candidates`.
+pub(crate) fn cell_delta(plan: &Plan, placebo: Option<&History<'_>>, sd_of_candidates: f64) -> f64 {
     let Some(placebo) = placebo.filter(|_| plan.delta_from_noise) else {
         return plan.delta;
     };
@@ -37,7 +37,7 @@ pub(crate) fn cell_delta(plan: &Plan, placebo: Option<&History<'_>>) -> f64 {
     let Some(sd) = first.and_then(|logs| sample_sd(&logs)) else {
         return plan.delta;
     };
-    let resolved = resolved(plan, sd);
+    let resolved = resolved(plan, sd * sd_of_candidates);
     DELTA_LADDER
         .into_iter()
         .find(|&delta| log_delta(delta) >= resolved)

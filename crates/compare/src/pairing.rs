@@ -1,11 +1,11 @@
 //! From slices to the rounds in which two servers did the same work.
 
 use crate::interference::disturbed;
-use crate::thresholds::{MIN_ROUNDS, MIN_ROUNDS_OF_STEPS};
+use crate::thresholds::{MIN_ROUNDS, MIN_ROUNDS_OF_STEPS, SECOND_CONTROL_SD};
 use crate::witness::{Rounds, hindered, shares_core};
 use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
-use deltabench_model::units::{count, to_f64};
+use deltabench_model::units::{count, micros, to_f64};
 use deltabench_stats::summary::median;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +23,8 @@ pub(crate) struct Index<'a> {
     witnessed: BTreeSet<CellId>,
     /// Whether nothing ties the two sides of a block.
     unpaired: bool,
+    /// The base, and the placebo that candidates are compared with besides.
+    controls: Option<(ServerId, ServerId)>,
 }
 
 impl<'a> Index<'a> {
@@ -47,6 +49,7 @@ impl<'a> Index<'a> {
             drifting: plan.cache == CacheState::Cold || plan.timing.sustained,
             steps: of_kind(is_whole_step),
             unpaired: plan.work.is_unpaired(),
+            controls: plan.second_control().map(|placebo| (plan.base(), placebo)),
             witnessed: of_kind(|plan, cell| shares_core(plan, cell) && !is_pooled(plan, cell)),
         }
     }
@@ -119,7 +122,46 @@ impl<'a> Index<'a> {
         blocks
     }
 
+    /// CPU of a server between its slices in a block of a cell, microseconds for an operation.
+    ///
+    /// Over all its good slices, also those of rounds that do not count: a round may be left out just
+    /// because this server worked when it should have been idle.
+    fn background(&self, cell: CellId, server: ServerId, block: u32) -> Option<f64> {
+        let rounds = self.cells.get(&cell)?.range((block, 0)..=(block, u32::MAX));
+        let slices = rounds.flat_map(|(_, servers)| servers.iter());
+        let known = slices.filter_map(|slice| {
+            let counts = slice.server == server && usable(slice);
+            Some((
+                slice.background_cpu_ns.filter(|_| counts)?,
+                slice.operations,
+            ))
+        });
+        let (cpu_ns, operations) = known.fold((0, 0), |sum: (u64, u64), (cpu_ns, operations)| {
+            (sum.0 + cpu_ns, sum.1 + operations)
+        });
+        (operations > 0).then(|| micros(cpu_ns) / to_f64(operations))
+    }
+
+    /// The second copy of the base that a candidate is compared with, too: where all three have a slice in
+    /// each round. Passes and whole steps have one value each, which nothing ties to others.
+    fn second(&self, cell: CellId, base: ServerId, candidate: ServerId) -> Option<ServerId> {
+        let (control, placebo) = self.controls?;
+        let paired = !self.unpaired && !self.steps.contains(&cell);
+        (paired && base == control && candidate != placebo).then_some(placebo)
+    }
+
+    /// The sd of a candidate's block values in a cell, as a multiple of the placebo's.
+    pub(crate) fn sd_of_candidates(&self, cell: CellId) -> f64 {
+        let second = self
+            .controls
+            .filter(|_| !self.unpaired && !self.steps.contains(&cell));
+        second.map_or(1.0, |_| SECOND_CONTROL_SD)
+    }
+
     /// The counted rounds of two servers in a cell, without those `excluded`.
+    ///
+    /// Where there is a [second control](Plan::second_control), only rounds count in which its slice is good,
+    /// too.
     pub(crate) fn pair(
         &self,
         cell: CellId,
@@ -128,24 +170,28 @@ impl<'a> Index<'a> {
         excluded: &BTreeSet<(u32, u32)>,
     ) -> Pairing<'a> {
         let mut pairing = Pairing::default();
+        let control = self.second(cell, base, candidate);
         let mut blocks: BTreeMap<u32, Vec<Round<'a>>> = BTreeMap::new();
         for (&(block, round), servers) in self.cells.get(&cell).into_iter().flatten() {
             let of = |server| servers.iter().copied().find(|slice| slice.server == server);
             let (left, right) = (of(base), of(candidate));
+            let second = control.and_then(of);
             pairing.base_errors += left.map_or(0, |slice| slice.failed);
             pairing.candidate_errors += right.map_or(0, |slice| slice.failed);
-            if [left, right]
+            if [left, second, right]
                 .into_iter()
                 .flatten()
                 .any(|slice| !usable(slice))
             {
                 pairing.void_rounds += 1;
             } else if let (Some(base), Some(candidate)) = (left, right)
+                && second.is_some() == control.is_some()
                 && !excluded.contains(&(block, round))
             {
                 blocks.entry(block).or_default().push(Round {
                     round,
                     base,
+                    second,
                     candidate,
                 });
             }
@@ -165,6 +211,10 @@ impl<'a> Index<'a> {
                 draws: !self.drifting,
                 unpaired: self.unpaired,
                 least,
+                background: [Some(base), Some(candidate), control].map(|server| {
+                    let each = self.background(cell, server?, block)?;
+                    Some((server?, each))
+                }),
             })
             .collect();
         pairing
@@ -241,28 +291,57 @@ pub(crate) struct Block<'a> {
     pub(crate) unpaired: bool,
     /// Counted rounds that any value of it needs.
     pub(crate) least: usize,
+    /// CPU of base, candidate and second control between their slices, microseconds for an operation, where
+    /// it was read.
+    pub(crate) background: [Option<(ServerId, f64)>; 3],
 }
 
-/// One counted round: both slices are good.
+impl Block<'_> {
+    /// CPU that a slice of the block is charged with, microseconds: its own, and its share of what the server
+    /// did between slices. `None` unless its own is known and above zero.
+    pub(crate) fn cpu_us(&self, slice: &Slice) -> Option<f64> {
+        let own = slice.server_cpu_ns.filter(|&cpu| cpu > 0)?;
+        Some(micros(own) + self.background_us(slice).unwrap_or(0.0))
+    }
+
+    /// The share of a slice of the block in what its server did between slices, microseconds; `None` where
+    /// nobody read that.
+    pub(crate) fn background_us(&self, slice: &Slice) -> Option<f64> {
+        let mut known = self.background.iter().flatten();
+        let (_, each) = known.find(|(server, _)| *server == slice.server)?;
+        Some(each * to_f64(slice.operations))
+    }
+
+    /// ln(candidate / base) of a round's CPU per operation; `None` unless all are known and above zero.
+    pub(crate) fn server_cpu(&self, round: &Round<'_>) -> Option<f64> {
+        let cost = |slice: &Slice| Some((self.cpu_us(slice)? / to_f64(slice.operations)).ln());
+        round.against_base(cost)
+    }
+}
+
+/// One counted round: all its slices are good.
 pub(crate) struct Round<'a> {
     pub(crate) round: u32,
     pub(crate) base: &'a Slice,
+    /// That of a second copy of the base, where there is a second control.
+    pub(crate) second: Option<&'a Slice>,
     pub(crate) candidate: &'a Slice,
 }
 
 impl Round<'_> {
-    /// ln(candidate / base) of throughput.
-    pub(crate) fn throughput(&self) -> f64 {
+    /// ln(candidate / base) of throughput; `None` where a slice has none.
+    pub(crate) fn throughput(&self) -> Option<f64> {
         let rate = |slice: &Slice| to_f64(slice.operations) / to_f64(slice.duration_ns);
-        (rate(self.candidate) / rate(self.base)).ln()
+        self.against_base(|slice| Some(rate(slice).ln()))
     }
 
-    /// ln(candidate / base) of CPU per operation; `None` unless both are known and above zero.
-    pub(crate) fn server_cpu(&self) -> Option<f64> {
-        let cost = |slice: &Slice| {
-            let cpu = slice.server_cpu_ns.filter(|&cpu| cpu > 0)?;
-            Some(to_f64(cpu) / to_f64(slice.operations))
+    /// What the candidate has more than the base, or than the mean of its two copies.
+    fn against_base(&self, log: impl Fn(&Slice) -> Option<f64>) -> Option<f64> {
+        let base = log(self.base)?;
+        let control = match self.second {
+            Some(second) => (base + log(second)?) / 2.0,
+            None => base,
         };
-        Some((cost(self.candidate)? / cost(self.base)?).ln())
+        Some(log(self.candidate)? - control)
     }
 }

@@ -33,10 +33,11 @@ pub fn progress(plan: &Plan, slices: &[Slice]) -> Vec<CellProgress> {
     let cells = CellId::each().zip(&plan.cells).map(|(cell, _)| {
         let rounds = index.rounds(cell);
         let pair = |server| History::new(&index, &rounds, cell, plan.compared_with(server), server);
-        let delta = cell_delta(plan, plan.placebo().map(pair).as_ref());
+        let placebo = plan.placebo().map(pair);
+        let delta = cell_delta(plan, placebo.as_ref(), index.sd_of_candidates(cell));
         let candidates = plan.candidates();
         if candidates.is_empty() {
-            return alone(plan, plan.placebo().map(pair).as_ref());
+            return alone(plan, placebo.as_ref());
         }
         let courses = candidates.iter().map(|&candidate| {
             let input = StoppingInput {

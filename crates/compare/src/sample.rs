@@ -2,11 +2,11 @@
 
 use crate::comparison::{Difference, Metric, MetricComparison, Ratio};
 use crate::levels::Levels;
-use crate::pairing::{Block, Pairing, Round};
+use crate::pairing::{Block, Pairing};
 use crate::thresholds::TRIM;
 use crate::unpaired::{stretch, stretched};
 use deltabench_model::slice::Slice;
-use deltabench_model::units::{count, micros, seconds, to_f64};
+use deltabench_model::units::{count, seconds, to_f64};
 use deltabench_stats::Interval;
 use deltabench_stats::skewed::SkewedMean;
 use deltabench_stats::summary::{geometric_mean, mean, sample_sd, trimmed_mean};
@@ -15,7 +15,7 @@ use deltabench_stats::summary::{geometric_mean, mean, sample_sd, trimmed_mean};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockValue {
     pub(crate) block: u32,
-    /// Absolute value on the base.
+    /// Absolute value on the base: the geometric mean of both copies where there is a second control.
     pub(crate) base: f64,
     /// Absolute value on the candidate.
     pub(crate) candidate: f64,
@@ -25,6 +25,8 @@ pub(crate) struct BlockValue {
     pub(crate) typical: f64,
     /// Third central moment of `log_ratio`, from the scatter of the block's rounds.
     pub(crate) third: f64,
+    /// `log_ratio` against the base alone, without a second control.
+    pub(crate) one_control: f64,
 }
 
 impl BlockValue {
@@ -38,13 +40,14 @@ impl BlockValue {
             log_ratio,
             typical: log_ratio,
             third: 0.0,
+            one_control: log_ratio,
         })
     }
 }
 
 /// Block values of throughput, operations per second, in block order.
 pub(crate) fn throughput(pairing: &Pairing<'_>) -> Vec<BlockValue> {
-    let time = |slice: &Slice| Some(seconds(slice.duration_ns));
+    let time = |_: &Block<'_>, slice: &Slice| Some(seconds(slice.duration_ns));
     let values = pairing
         .blocks
         .iter()
@@ -81,7 +84,7 @@ fn tied(pairing: &Pairing<'_>, values: Vec<BlockValue>) -> Vec<BlockValue> {
 
 /// Block values of CPU per operation, microseconds, in block order.
 pub(crate) fn server_cpu(pairing: &Pairing<'_>) -> Vec<BlockValue> {
-    let cpu = |slice: &Slice| Some(micros(slice.server_cpu_ns.filter(|&cpu| cpu > 0)?));
+    let cpu = |block: &Block<'_>, slice: &Slice| block.cpu_us(slice);
     let values = pairing
         .blocks
         .iter()
@@ -97,6 +100,7 @@ fn turned(value: BlockValue) -> BlockValue {
         log_ratio: -value.log_ratio,
         typical: -value.typical,
         third: -value.third,
+        one_control: -value.one_control,
         ..value
     }
 }
@@ -104,16 +108,34 @@ fn turned(value: BlockValue) -> BlockValue {
 /// What one side spent in a round, and on how many operations.
 type Spent = (f64, f64);
 
-/// Cost for each operation in a block, from the rounds in which both sides know theirs.
-fn of_block(block: &Block<'_>, cost: impl Fn(&Slice) -> Option<f64>) -> Option<BlockValue> {
-    let spent = |slice: &Slice| -> Option<Spent> { Some((cost(slice)?, to_f64(slice.operations))) };
-    let both = |round: &Round<'_>| Some((spent(round.base)?, spent(round.candidate)?));
-    let (base, candidate): (Vec<Spent>, Vec<Spent>) = block.rounds.iter().filter_map(both).unzip();
+/// Cost for each operation in a block, from the rounds in which all sides know theirs.
+fn of_block(
+    block: &Block<'_>,
+    cost: impl Fn(&Block<'_>, &Slice) -> Option<f64>,
+) -> Option<BlockValue> {
+    let spent =
+        |slice: &Slice| -> Option<Spent> { Some((cost(block, slice)?, to_f64(slice.operations))) };
+    let (mut base, mut second, mut candidate) = (Vec::new(), Vec::new(), Vec::new());
+    for round in &block.rounds {
+        let controls = (spent(round.base), round.second.map(spent));
+        if let ((Some(one), None | Some(Some(_))), Some(other)) = (controls, spent(round.candidate))
+        {
+            base.push(one);
+            second.extend(controls.1.flatten());
+            candidate.push(other);
+        }
+    }
     if base.len() < block.least {
         return None;
     }
-    let (base, candidate) = (Side::of(&base)?, Side::of(&candidate)?);
+    let (one, candidate) = (Side::of(&base)?, Side::of(&candidate)?);
+    let one_control = (candidate.mean / one.mean).ln();
+    let base = match second.is_empty() {
+        true => one,
+        false => one.with(&Side::of(&second)?),
+    };
     let mut value = BlockValue::plain(block.block, base.mean, candidate.mean)?;
+    value.one_control = one_control;
     if block.draws {
         let apart = std::iter::zip(&base.off, &candidate.off);
         let apart: Vec<f64> = apart.map(|(base, candidate)| candidate - base).collect();
@@ -150,6 +172,20 @@ impl Side {
             each: rounds.iter().map(|round| round.0 / round.1).collect(),
             off: rounds.iter().map(off).collect(),
         })
+    }
+
+    /// Two copies of one server in the same rounds, as one: their mean on the log scale.
+    fn with(&self, other: &Self) -> Self {
+        let pairs = |of: fn(&Self) -> &[f64], mean: fn(f64, f64) -> f64| {
+            let pairs = std::iter::zip(of(self), of(other));
+            pairs.map(|(one, two)| mean(*one, *two)).collect()
+        };
+        let geometric = |one: f64, two: f64| (one * two).sqrt();
+        Self {
+            mean: geometric(self.mean, other.mean),
+            each: pairs(|side| &side.each, geometric),
+            off: pairs(|side| &side.off, |one, two| (one + two) / 2.0),
+        }
     }
 }
 

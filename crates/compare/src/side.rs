@@ -181,13 +181,15 @@ fn series(pairing: &Pairing<'_>) -> Vec<RoundRatio> {
     let rounds = pairing
         .blocks
         .iter()
-        .flat_map(|block| block.rounds.iter().map(move |round| (block.block, round)));
+        .flat_map(|block| block.rounds.iter().map(move |round| (block, round)));
     rounds
-        .map(|(block, round)| RoundRatio {
-            block,
-            round: round.round,
-            throughput: round.throughput(),
-            server_cpu: round.server_cpu(),
+        .filter_map(|(block, round)| {
+            Some(RoundRatio {
+                block: block.block,
+                round: round.round,
+                throughput: round.throughput()?,
+                server_cpu: block.server_cpu(round),
+            })
         })
         .collect()
 }

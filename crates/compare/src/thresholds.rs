@@ -223,6 +223,10 @@ pub const DELTA_LADDER: [f64; 4] = [0.02, 0.03, 0.05, 0.10];
 /// Probability that an unchanged cell is shown to be within the δ that noise chose, by the last look.
 pub const DELTA_POWER: f64 = 0.8;
 
+/// The sd of a candidate's block values with a second control, as a multiple of the placebo's: the root of
+/// (1 + 1/2) / (1 + 1), since a mean of two copies scatters by half of what one does.
+pub const SECOND_CONTROL_SD: f64 = 0.866;
+
 /// Blocks that a δ from noise counts on at most where no looks are planned: a plan that ends at a width may
 /// have many more, and mostly will not take them.
 pub const BLOCKS_OF_NOISE: u32 = 24;

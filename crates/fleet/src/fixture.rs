@@ -136,6 +136,7 @@ fn slice((cell, block, round, position): (CellId, u32, u32, u32), speed: f64) ->
         foreign_cpu_ns: Some(0),
         steal_ns: Some(0),
         idle_cpu_ns: None,
+        background_cpu_ns: None,
         switches: None,
         cpu_pressure_ns: None,
         schedule_lag_ns: None,

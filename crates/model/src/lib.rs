@@ -6,6 +6,7 @@
 
 pub mod bisection;
 pub mod cell;
+mod conditions;
 pub mod counter;
 pub mod counts;
 pub mod endpoint;

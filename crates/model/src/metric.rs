@@ -170,7 +170,7 @@ pub const THROUGHPUT: MetricInfo = row! {
 pub const SERVER_CPU: MetricInfo = row! {
     "server_cpu_us_per_op" "cpu us/o" "us/op" "CPU" Some(Lower);
         Slices "" 1.0; "schedstat or cgroup of all processes of the server"; "all";
-        "CPU time of the server for an operation, background processes included while its slice ran"
+        "CPU time of the server for an operation, with what it did between its slices because of them"
 };
 /// Median latency.
 pub const LATENCY_P50: MetricInfo = row! {
@@ -211,6 +211,9 @@ pub const METRICS: &[MetricInfo] = rows! {
     "run_queue_wait_us_per_op" "rq us/o" "us/op" "run-queue wait" Some(Lower);
         Slices "" 1.0; "schedstat of all processes of the server"; "all";
         "time that the server was ready to run and had no core";
+    "background_cpu_us_per_op" "bg us/o" "us/op" "CPU between slices" Some(Lower);
+        Slices "" 1.0; "schedstat or cgroup of all processes of the server"; "all";
+        "the part of cpu us/o that the server used between its slices: background work";
     "client_cpu_us_per_op" "client us/o" "us/op" "client CPU" Some(Lower);
         Slices "" 1.0; "CPU clock of the driver's thread"; "all"; "CPU time of the client for an operation";
     "reads_per_op" "r/o" "/op" "reads" Some(Lower);

@@ -548,6 +548,9 @@ pub struct Plan {
     /// 23 November 2026; their runs go on as they began.
     #[serde(default)]
     pub own_executables: bool,
+    /// Whether candidates are compared with base and placebo together. Not in plans from before it existed.
+    #[serde(default)]
+    pub two_controls: bool,
     /// Which session of a comparison this run is, if it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionPart>,
@@ -635,6 +638,7 @@ impl Plan {
             bisects: None,
             samples: None,
             own_executables: true,
+            two_controls: false,
             session: None,
             sensitivity: None,
             limits: Limits::default(),
@@ -667,16 +671,6 @@ impl Plan {
     /// The run that this one belongs to, a bisection included: such a run is none of its own.
     pub fn belongs_to(&self) -> Option<&str> {
         self.part_of().or(self.bisects.as_deref())
-    }
-
-    /// Whether where the pages of an executable lie is drawn at each start of a server. Servers that
-    /// deltabench does not start and embedded engines keep theirs.
-    pub fn draws_executables(&self) -> bool {
-        let own = |server: &PlannedServer| {
-            let installation = &server.installation;
-            installation.remote.is_none() && installation.engine == Engine::Postgres
-        };
-        self.own_executables && self.servers.iter().any(own)
     }
 
     /// Whether this run measures again what another did: then ports and environments are others, too.

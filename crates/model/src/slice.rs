@@ -81,6 +81,9 @@ pub struct Slice {
     pub steal_ns: Option<u64>,
     /// CPU of all other servers of the run during this slice, nanoseconds: what should be nothing.
     pub idle_cpu_ns: Option<u64>,
+    /// CPU of all processes of this server between its slice before, over the same connections, and this one,
+    /// nanoseconds: background work, which its operations caused. Absent where nobody read it.
+    pub background_cpu_ns: Option<u64>,
     /// Times that a process of this server was given a core.
     pub switches: Option<u64>,
     /// Time in which some task of the host waited for a core (pressure stall information), nanoseconds.

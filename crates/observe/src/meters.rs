@@ -16,6 +16,8 @@ pub struct MachineCosts {
     pub server: Option<CpuReading>,
     /// CPU of the other servers on the same machine.
     pub idle_cpu_ns: Option<u64>,
+    /// CPU of the server that worked between its slice before and this one; absent for its first slice, too.
+    pub background_cpu_ns: Option<u64>,
     /// CPU of everything else there; the client is left out if it runs there too.
     pub foreign_cpu_ns: Option<u64>,
     /// Time stolen by the hypervisor.
@@ -31,6 +33,7 @@ impl From<SliceCosts> for MachineCosts {
         Self {
             server: Some(costs.server),
             idle_cpu_ns: Some(costs.idle_cpu_ns),
+            background_cpu_ns: costs.background_cpu_ns,
             foreign_cpu_ns: Some(costs.foreign_cpu_ns),
             steal_ns: Some(costs.steal_ns),
             cpu_pressure_ns: costs.cpu_pressure_ns,
@@ -202,6 +205,7 @@ impl Meters {
             // What the server's processes used that nobody saw would be foreign.
             true => MachineCosts {
                 server: None,
+                background_cpu_ns: None,
                 foreign_cpu_ns: None,
                 ..costs
             },

@@ -16,6 +16,10 @@ pub struct SliceCosts {
     pub server: CpuReading,
     /// CPU of all other servers.
     pub idle_cpu_ns: u64,
+    /// CPU of the server that worked between its slice before and this one; absent for its first slice, and
+    /// from an agent that does not read it.
+    #[serde(default)]
+    pub background_cpu_ns: Option<u64>,
     /// CPU of everything else on the host but the client.
     pub foreign_cpu_ns: u64,
     /// Time stolen by the hypervisor.
@@ -58,6 +62,8 @@ pub struct SliceMeters {
     pressure: Option<PressureClock>,
     device: Option<DeviceClock>,
     servers_before: Vec<CpuReading>,
+    /// At the end of each server's latest slice.
+    servers_ended: Vec<Option<CpuReading>>,
     pressure_before: Option<u64>,
     device_before: Option<DeviceReading>,
     host_before: HostReading,
@@ -97,6 +103,7 @@ impl SliceMeters {
             .collect::<Result<Vec<_>, _>>()?;
         let mut meters = Self {
             servers_before: vec![CpuReading::default(); servers.len()],
+            servers_ended: vec![None; servers.len()],
             servers,
             host: HostClock::open()?,
             pressure: PressureClock::open(),
@@ -153,13 +160,17 @@ impl SliceMeters {
         let device = self.device.as_mut().map(DeviceClock::read);
         let pressure = self.pressure.as_mut().map(PressureClock::read);
         let mut server = None;
+        let mut background_cpu_ns = None;
         let mut all_cpu_ns = 0;
-        let pairs = self.servers.iter_mut().zip(&self.servers_before);
-        for (place, (meter, before)) in pairs.enumerate() {
-            let spent = meter.read().since(before);
+        let before = self.servers_before.iter().zip(&mut self.servers_ended);
+        for (place, (meter, (before, ended))) in self.servers.iter_mut().zip(before).enumerate() {
+            let now = meter.read();
+            let spent = now.since(before);
             all_cpu_ns += spent.cpu_ns;
             if place == active {
                 server = Some(spent);
+                background_cpu_ns = ended.map(|ended| before.since(&ended).cpu_ns);
+                *ended = Some(now);
             }
         }
         let server = server?;
@@ -168,6 +179,7 @@ impl SliceMeters {
         Some(SliceCosts {
             server,
             idle_cpu_ns: all_cpu_ns - server.cpu_ns,
+            background_cpu_ns,
             foreign_cpu_ns: foreign_cpu_ns(host.busy_ns, all_cpu_ns, client_cpu_ns),
             steal_ns: host.steal_ns,
             cpu_pressure_ns: waited.map(|(now, then)| now.saturating_sub(then)),
@@ -253,5 +265,27 @@ pub(crate) mod tests {
         );
         assert_eq!(meters.end(3, 0), None);
         assert!(meters.refresh().unwrap().iter().all(Changes::is_empty));
+    }
+
+    #[test]
+    fn what_a_server_does_between_its_slices_is_its_background_work() {
+        let mut workers = [Worker::start(), Worker::start()];
+        let pids: Vec<u32> = workers.iter().map(Worker::pid).collect();
+        let mut meters = SliceMeters::open(&pids).unwrap();
+        let mut turn = |workers: &mut [Worker], active: usize, also: Option<usize>| {
+            meters.start();
+            workers[active].work();
+            if let Some(also) = also {
+                workers[also].work();
+            }
+            meters.end(active, 0).unwrap()
+        };
+        assert_eq!(turn(&mut workers, 0, None).background_cpu_ns, None, "first");
+        assert_eq!(turn(&mut workers, 1, Some(0)).background_cpu_ns, None);
+        let costs = turn(&mut workers, 0, None);
+        assert!(costs.background_cpu_ns > Some(2_000_000), "{costs:?}");
+        // In its own slice and not again after it.
+        let costs = turn(&mut workers, 1, None);
+        assert!(costs.background_cpu_ns < Some(1_000_000), "{costs:?}");
     }
 }

@@ -98,7 +98,10 @@ fn cells(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Secti
     for (mark, meaning) in legend(&comparison.cells) {
         reading.push_str(&format!("; {mark} {meaning}"));
     }
-    if let Some(text) = withheld::unpaired(plan) {
+    for text in [withheld::unpaired(plan), withheld::controls(plan)]
+        .into_iter()
+        .flatten()
+    {
         reading.push_str(&format!("; {text}"));
     }
     if let Some(meaning) = means::legend(comparison, plan, context) {

@@ -2,12 +2,21 @@
 //! figures, with their intervals, all the same.
 
 use deltabench_compare::comparison::Comparison;
+use deltabench_compare::is_whole_step;
 use deltabench_compare::thresholds::MIN_BLOCKS;
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Cell, Plan};
 use deltabench_model::units::count;
 
 /// What stands where there are too few passes for an answer.
 pub const CANNOT_TELL: &str = "cannot tell";
+
+/// What the base of a ratio is where candidates are compared with both of its copies.
+pub(crate) fn controls(plan: &Plan) -> Option<&'static str> {
+    let paired = |cell: &Cell| !plan.work.is_unpaired() && !is_whole_step(plan, cell);
+    let second = plan.second_control();
+    let second = second.filter(|_| plan.cells.iter().any(paired));
+    second.map(|_| "base: the mean of its two copies")
+}
 
 /// What every table says of runs whose servers ran one after another; absent for others.
 pub(crate) fn unpaired(plan: &Plan) -> Option<&'static str> {

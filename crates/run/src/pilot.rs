@@ -12,6 +12,7 @@ use crate::session::benchmark::Benchmark;
 use crate::visit::{Address, Visit, VisitEnd};
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::forecast::{Forecast, forecast};
+use deltabench_compare::thresholds::SECOND_CONTROL_SD;
 use deltabench_compare::{analyse, block_sd};
 use deltabench_model::plan::{Cell, CellId, Observing, Plan, Role, ServerId};
 use deltabench_model::problem::Problem;
@@ -229,6 +230,11 @@ impl Piloting<'_, '_, '_> {
                 .iter()
                 .filter_map(|cell| block_sd(cell, metric))
                 .reduce(f64::max)
+                // What the answer is about is a candidate.
+                .map(|sd| match self.spec.plan.second_control() {
+                    Some(_) => sd * SECOND_CONTROL_SD,
+                    None => sd,
+                })
         };
         let throughput = widest(Metric::Throughput)?;
         let cpu = widest(Metric::ServerCpuPerOperation);

@@ -88,6 +88,7 @@ pub fn plan(
         bisects: None,
         samples: None,
         own_executables: true,
+        two_controls: true,
         session: None,
         sensitivity: None,
         limits: request.limits,

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 13] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 14] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -49,6 +49,11 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 13] = [
     ),
     (12, "units", include_str!("migrations/0012-units.sql")),
     (13, "triage", include_str!("migrations/0013-triage.sql")),
+    (
+        14,
+        "background",
+        include_str!("migrations/0014-background.sql"),
+    ),
 ];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.

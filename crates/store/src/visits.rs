@@ -118,6 +118,7 @@ impl Store {
                 slice.schedule_lag_ns,
                 scripts,
                 slice.void_detail,
+                slice.background_cpu_ns,
             ])?;
         let id = step.last_insert_rowid();
         for (ordinal, error) in (0_u32..).zip(&slice.errors) {

@@ -381,6 +381,7 @@ fn slice_row(run: &str, slice: &Slice, reader: &mut Deserializer) -> ExportRow {
         slice.foreign_cpu_ns,
         slice.steal_ns,
         slice.idle_cpu_ns,
+        slice.background_cpu_ns,
         slice.switches,
         slice.cpu_pressure_ns,
         slice.schedule_lag_ns,

@@ -302,6 +302,10 @@ pub const SLICES: ExportTable = ExportTable {
         integer("foreign_cpu_ns", "CPU used on the host by others"),
         integer("steal_ns", "time stolen by the hypervisor"),
         integer("idle_cpu_ns", "CPU of the run's other servers"),
+        integer(
+            "background_cpu_ns",
+            "CPU of the server between its slice before and this one",
+        ),
         integer("switches", "times a process of the server got a core"),
         integer(
             "cpu_pressure_ns",

@@ -135,12 +135,13 @@ impl<'a> Sources<'a> {
         blocks: &[Block<'_>],
     ) -> Option<CostSample> {
         let units = self.units(cell);
-        let of: &dyn Fn(&Slice) -> Option<f64> = match metric.key {
-            "server_cpu_us_per_op" => &|slice| slice.server_cpu_ns.filter(|&ns| ns > 0).map(micros),
-            "machine_cpu_percent_per_op" => &|slice| Some(self.busy_percent(slice)? / units?),
-            "context_switches_per_op" => &|slice| slice.switches.map(to_f64),
-            "run_queue_wait_us_per_op" => &|slice| slice.run_queue_wait_ns.map(micros),
-            "client_cpu_us_per_op" => &|slice| Some(micros(slice.client_cpu_ns)),
+        let of: &dyn Fn(&Block<'_>, &Slice) -> Option<f64> = match metric.key {
+            "server_cpu_us_per_op" => &|block, slice| block.cpu_us(slice),
+            "background_cpu_us_per_op" => &|block, slice| block.background_us(slice),
+            "machine_cpu_percent_per_op" => &|_, slice| Some(self.busy_percent(slice)? / units?),
+            "context_switches_per_op" => &|_, slice| slice.switches.map(to_f64),
+            "run_queue_wait_us_per_op" => &|_, slice| slice.run_queue_wait_ns.map(micros),
+            "client_cpu_us_per_op" => &|_, slice| Some(micros(slice.client_cpu_ns)),
             _ => return None,
         };
         Some(CostSample {
@@ -167,10 +168,10 @@ impl<'a> Sources<'a> {
 }
 
 /// A cost of a block, over the rounds in which both sides know it.
-fn totals(block: &Block<'_>, of: &dyn Fn(&Slice) -> Option<f64>) -> Option<BlockCost> {
+fn totals(block: &Block<'_>, of: &dyn Fn(&Block<'_>, &Slice) -> Option<f64>) -> Option<BlockCost> {
     let part = |slice: &Slice| {
         Some(Part {
-            counted: of(slice)?,
+            counted: of(block, slice)?,
             over: to_f64(slice.operations),
         })
     };

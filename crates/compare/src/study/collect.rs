@@ -367,6 +367,7 @@ pub(super) fn block_values(metric: &MetricComparison) -> Vec<BlockValue> {
         log_ratio,
         typical: log_ratio,
         third: 0.0,
+        one_control: log_ratio,
     };
     values.map(value).collect()
 }

@@ -191,7 +191,8 @@ fn verdicts_are_found_where_the_design_says_so() {
 #[test]
 fn a_placebo_seldom_spoils_a_good_run_and_is_seldom_flagged() {
     let mut simulation = Simulation::new(51);
-    let plan = plan(vec![cell(1, false)]);
+    let mut plan = plan(vec![cell(1, false)]);
+    plan.two_controls = true;
     let (mut unfit, mut flags, mut covered, mut different) = (0, 0, 0, 0);
     for _ in 0..600 {
         let model = Model {

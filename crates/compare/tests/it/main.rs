@@ -27,6 +27,7 @@ mod many;
 mod pipeline;
 mod rebased;
 mod rounds;
+mod second_control;
 mod segments;
 mod stalls;
 mod stopping;

@@ -362,6 +362,7 @@ fn voiding_by_rule_keeps_false_alarms_and_makes_intervals_narrower() {
     let mut simulation = Simulation::new(161);
     let mut plan = sequential(plan(vec![cell(4, false)]));
     plan.delta = 0.005;
+    plan.two_controls = true;
     for often in [0.3, 0.5] {
         let (mut flagged, mut placebo, mut covered, mut narrower, mut voided) = (0, 0, 0, 0, 0);
         let trials = 2000;
@@ -450,6 +451,7 @@ fn a_delta_from_noise_is_resolved_and_keeps_its_error() {
         let mut plan = sequential(plan(vec![cell(4, false)]));
         plan.delta = 0.10;
         plan.delta_from_noise = true;
+        plan.two_controls = true;
         let mut simulation = Simulation::new(seed);
         let (mut equal, mut wrong, mut at_edge, mut deltas) = (0, 0, 0, [0; 4]);
         for _ in 0..250 {

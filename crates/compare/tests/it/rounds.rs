@@ -335,3 +335,41 @@ fn cells_come_in_order_of_cell_and_candidate_and_none_is_left_out() {
         "what was not measured is not fine"
     );
 }
+
+#[test]
+fn what_a_server_does_between_its_slices_is_charged_to_it_also_where_the_round_is_left_out() {
+    // 10 µs of CPU an operation on both sides, and 1 µs more that the candidate does when it should be idle.
+    let mut slices = slices(8, &[candidate(&around(1.0, 0.01, 8), &[1.0; 8])]);
+    for slice in &mut slices {
+        let operations = slice.operations;
+        let us = if slice.server == CANDIDATE { 2000 } else { 0 };
+        // All of it in two of four rounds, which have a busy idle server for it.
+        let busy = slice.round < 2;
+        slice.background_cpu_ns = Some(if busy { us * operations } else { 0 });
+        if slice.round == 0 {
+            slice.idle_cpu_ns = Some(slice.duration_ns);
+        }
+    }
+    let comparison = analyse(&plan(vec![cell(1, false)]), &slices, Vec::new());
+    let cell = only_cell(&comparison);
+    assert_eq!((cell.rounds, cell.interference.disturbed_rounds), (24, 8));
+    let cpu = metric(cell, Metric::ServerCpuPerOperation);
+    assert!((cpu.ratio.estimate - 1.1).abs() < 1e-6, "{cpu:?}");
+    assert!((cpu.candidate - 11.0).abs() < 1e-6, "{cpu:?}");
+    assert!(
+        cell.series
+            .iter()
+            .all(|round| (round.server_cpu.unwrap() - 1.1_f64.ln()).abs() < 1e-6)
+    );
+    // Runs from before are read as they were.
+    for slice in &mut slices {
+        slice.background_cpu_ns = None;
+    }
+    let comparison = analyse(
+        &plan(vec![crate::builder::cell(1, false)]),
+        &slices,
+        Vec::new(),
+    );
+    let cpu = metric(only_cell(&comparison), Metric::ServerCpuPerOperation);
+    assert!((cpu.candidate - 10.0).abs() < 1e-6, "{cpu:?}");
+}

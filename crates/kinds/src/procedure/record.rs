@@ -96,6 +96,7 @@ impl TestRecord {
             foreign_cpu_ns: self.foreign_cpu_ns,
             steal_ns: self.steal_ns,
             idle_cpu_ns: None,
+            background_cpu_ns: None,
             switches: self.switches,
             cpu_pressure_ns: self.cpu_pressure_ns,
             schedule_lag_ns: None,

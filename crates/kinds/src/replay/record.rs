@@ -134,6 +134,7 @@ impl VisitRecord {
             foreign_cpu_ns: None,
             steal_ns: None,
             idle_cpu_ns: None,
+            background_cpu_ns: None,
             switches: None,
             cpu_pressure_ns: None,
             schedule_lag_ns: None,

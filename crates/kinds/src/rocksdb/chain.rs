@@ -437,6 +437,7 @@ impl Visiting<'_, '_, '_> {
             foreign_cpu_ns: Some(costs.foreign_cpu_ns),
             steal_ns: Some(costs.steal_ns),
             idle_cpu_ns: costs.idle_cpu_ns,
+            background_cpu_ns: None,
             switches: None,
             cpu_pressure_ns: costs.cpu_pressure_ns,
             schedule_lag_ns: None,

@@ -248,6 +248,7 @@ impl Forest<'_> {
             p.legend {
                 "Change of the candidate against the base with its 95 % interval over restart blocks. "
                 @if let Some(text) = withheld::unpaired(self.conditions.plan()) { strong { (text) } ". " }
+                @if let Some(text) = withheld::controls(self.conditions.plan()) { (text) ". " }
                 @let limit = words::share(self.limit);
                 span.static { "The axis goes from −" (limit) " to +" (limit) " and does not start at 0. " }
                 span { (key(Verdict::Regression)) "worse" } " "

@@ -183,6 +183,7 @@ impl<'a> CellTable<'a> {
         let mut texts = vec!["candidate / base [95 % interval]".to_owned()];
         let unpaired = withheld::unpaired(self.conditions.plan());
         texts.extend(unpaired.map(str::to_owned));
+        texts.extend(withheld::controls(self.conditions.plan()).map(str::to_owned));
         if self.columns.has_halves() {
             texts.push("± half of it".to_owned());
         }

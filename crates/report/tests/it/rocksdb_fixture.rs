@@ -189,6 +189,7 @@ impl Made {
                 foreign_cpu_ns: Some(0),
                 steal_ns: Some(0),
                 idle_cpu_ns: Some(0),
+                background_cpu_ns: None,
                 switches: None,
                 cpu_pressure_ns: None,
                 schedule_lag_ns: None,

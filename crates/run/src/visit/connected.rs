@@ -321,7 +321,10 @@ impl<'a, 'v> Connected<'a, 'v> {
         let request = self.request(operations, FIRST_WARMUP_ROUND + number);
         let mut taken = Vec::with_capacity(self.present.len());
         for (_, place, server) in self.turn() {
+            // Read, so that the work that it leaves behind counts for the slice that follows.
+            self.meters.start(place);
             let outcome = self.lane.run_slice(place, request);
+            self.meters.end(place, outcome.client_cpu_ns);
             let tolerated = operations < few;
             match Cause::of(&outcome) {
                 Some(cause) if !(tolerated && cause.reason == VoidReason::NothingDone) => {
@@ -504,6 +507,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             foreign_cpu_ns: costs.foreign_cpu_ns,
             steal_ns: costs.steal_ns,
             idle_cpu_ns: costs.idle_cpu_ns,
+            background_cpu_ns: costs.background_cpu_ns,
             switches: costs.server.and_then(|server| server.switches),
             cpu_pressure_ns: costs.cpu_pressure_ns,
             schedule_lag_ns: outcome.schedule_lag_ns,
