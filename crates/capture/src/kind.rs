@@ -60,10 +60,19 @@ pub fn statements<'a, 'b>(tokens: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
 /// The tokens that tell a statement from others: without the names that drivers number, of savepoints,
 /// cursors and prepared statements that are freed.
 pub(crate) fn in_common<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
-    let all = || tokens.to_vec();
     let parts = statements(tokens);
+    // What is set may be a secret.
+    let hidden: Vec<usize> = parts
+        .iter()
+        .flat_map(|part| what_is_set(part))
+        .map(|token| token.at)
+        .collect();
+    let shown = |tokens: &[Token<'a>]| {
+        let shown = tokens.iter().filter(|token| !hidden.contains(&token.at));
+        shown.copied().collect::<Vec<_>>()
+    };
     let [part] = parts.as_slice() else {
-        return all();
+        return shown(tokens);
     };
     let first = part
         .first()
@@ -73,11 +82,7 @@ pub(crate) fn in_common<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
         "savepoint" | "release" | "deallocate" | "fetch" | "move" | "close" => {
             part.iter().take(1).copied().collect()
         }
-        // What is set may be a secret.
-        "set" => {
-            let sign = |token: &&Token<'_>| !token.is_word("to") && token.text != "=";
-            part.iter().take_while(sign).copied().collect()
-        }
+        "set" => shown(part),
         "rollback" => part
             .iter()
             .take_while(|token| !token.is_word("to"))
@@ -87,8 +92,27 @@ pub(crate) fn in_common<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
             let (name, rest) = part.split_at_checked(2).unwrap_or_default();
             name.iter().take(1).chain(rest).copied().collect()
         }
-        _ => all(),
+        _ => shown(tokens),
     }
+}
+
+/// The value of a setting, from its sign on: of `SET`, and of `ALTER ROLE … SET` and its kin.
+fn what_is_set<'a, 'b>(part: &'b [Token<'a>]) -> &'b [Token<'a>] {
+    let altered = [
+        "role",
+        "user",
+        "database",
+        "system",
+        "function",
+        "procedure",
+    ];
+    let is = |place: usize, word: &str| part.get(place).is_some_and(|token| token.is_word(word));
+    let alters = is(0, "alter") && altered.iter().any(|kind| is(1, kind));
+    let set = part.iter().position(|token| token.is_word("set"));
+    let begin = set.filter(|at| *at == 0 || alters);
+    let sign = |token: &Token<'_>| token.is_word("to") || token.text == "=";
+    let sign = begin.and_then(|begin| Some(begin + part.get(begin..)?.iter().position(sign)?));
+    sign.and_then(|sign| part.get(sign..)).unwrap_or_default()
 }
 
 /// The name of the temporary table that a statement makes, without its schema.
@@ -418,6 +442,14 @@ mod tests {
             "declare no scroll cursor for select ?"
         );
         assert_eq!(common("set app.token to word"), "set app.token");
+        assert_eq!(
+            common("select 1; set app.token to word; select 2"),
+            "select ?; set app.token; select ?"
+        );
+        assert_eq!(
+            common("alter role app set app.token = word"),
+            "alter role app set app.token"
+        );
         assert_eq!(common("fetch forward 100 from c_1"), "fetch");
         assert_eq!(common("select 1; savepoint a"), "select ?; savepoint a");
     }

@@ -72,10 +72,12 @@ pub fn tokens(text: &str) -> Tokens<'_> {
 
 /// The tokens of a text that a server executed.
 ///
-/// A backslash outside of strings is no SQL: strings then follow `standard_conforming_strings = off`.
+/// A backslash outside of strings is no SQL, and neither is a word right behind a string that ends in one:
+/// strings then follow `standard_conforming_strings = off`.
 pub fn executed_tokens(text: &str) -> Tokens<'_> {
     let found = tokens(text);
-    if !has_backslash(&found) {
+    let goes_on = !found.is_cut && goes_on_behind_backslash(&found);
+    if !has_backslash(&found) && !goes_on {
         return found;
     }
     let mut escaped = lexed(text, true);
@@ -89,6 +91,17 @@ pub fn executed_tokens(text: &str) -> Tokens<'_> {
 
 fn has_backslash(tokens: &Tokens<'_>) -> bool {
     tokens.tokens.iter().any(|token| token.is_mark("\\"))
+}
+
+/// Whether a word begins right behind `\'`, as in `'it\'s' -- it's`.
+fn goes_on_behind_backslash(tokens: &Tokens<'_>) -> bool {
+    tokens.tokens.windows(2).any(|pair| {
+        let [one, other] = pair else { return false };
+        let is_plain = one.kind == TokenKind::Literal && one.text.starts_with('\'');
+        let follows = other.at == one.at + one.text.len();
+        let is_word = other.kind == TokenKind::Word || other.kind == TokenKind::Literal;
+        is_plain && one.text.ends_with("\\'") && follows && is_word
+    })
 }
 
 fn lexed(text: &str, escapes: bool) -> Tokens<'_> {
@@ -419,6 +432,8 @@ mod tests {
     fn a_backslash_outside_of_strings_shows_strings_with_escapes() {
         let escapes = |text: &str| executed_tokens(text).escapes;
         assert!(escapes("select 'it\\'s', 'that\\'s'"));
+        assert!(escapes("select 'it\\'s' -- it's"));
+        assert!(!escapes("select 'C:\\' -- it's"));
         assert!(!escapes("select 'C:\\', E'it\\'s'"));
         assert!(!tokens("select 'it\\'s', 'that\\'s'").escapes);
     }

@@ -3,22 +3,26 @@
 //! Equal values stay equal, in texts and in parameters. What stays as it is: docs/guide/replay.md, "Without
 //! values".
 
+mod draw;
+mod parts;
 mod shape;
 
 use crate::capture::Capture;
 use crate::lexer::{Token, TokenKind, tokens};
 use crate::statement::Statement;
+use parts::{Part, parts};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
-use shape::Shape;
+use shape::{Shape, digits, stays};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Draws for a value before one is taken that another value has, too: short numbers are few.
 const TRIES: u32 = 64;
 /// Words before a number that says how many rows are wanted: it is no value of a user.
 const COUNTED: [&str; 4] = ["limit", "offset", "first", "next"];
-
+/// Digits of such a number: more rows than this nobody wants, and it may be something else.
+const OF_COUNT: usize = 10;
 /// Functions that take the name of a sequence, a setting or a table.
 const NAMING: [&str; 5] = [
     "nextval",
@@ -27,6 +31,12 @@ const NAMING: [&str; 5] = [
     "current_setting",
     "to_regclass",
 ];
+/// What all servers take for a time zone.
+const ZONE: &str = "UTC";
+/// The tag of all strings in dollars.
+const TAG: &str = "$d$";
+/// Blanks that types pass over before and behind a value.
+const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// Replaces the values of all statements. `key` decides by what; whoever has it, and guesses a value, can
 /// check the guess: draw it anew, and keep it nowhere.
@@ -46,17 +56,46 @@ pub fn redact(capture: &mut Capture, key: [u8; 32]) {
     capture.header.redacted = true;
 }
 
-/// Whether the literal in this place says how many rows are wanted, or names an object.
-fn is_no_value(tokens: &[Token<'_>], place: usize) -> bool {
-    let before = |back: usize| place.checked_sub(back).and_then(|at| tokens.get(at));
-    let is_one = |back: usize, words: &[&str]| {
-        before(back).is_some_and(|token| words.iter().any(|word| token.is_word(word)))
-    };
-    let after = |ahead: usize| tokens.get(place + ahead);
-    let named = before(1).is_some_and(|token| token.is_mark("(")) && is_one(2, &NAMING);
-    let cast = after(1).is_some_and(|token| token.is_mark("::"))
-        && after(2).is_some_and(|token| token.is_word("regclass"));
-    is_one(1, &COUNTED) || named || cast
+/// What becomes of the literal in a place of a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// It says how many rows are wanted, or names an object: it stays.
+    Kept,
+    /// It names a time zone.
+    Zone,
+    Value,
+}
+
+impl Use {
+    fn of(tokens: &[Token<'_>], place: usize) -> Self {
+        let before = |back: usize| place.checked_sub(back).and_then(|at| tokens.get(at));
+        let is_one = |back: usize, words: &[&str]| {
+            before(back).is_some_and(|token| words.iter().any(|word| token.is_word(word)))
+        };
+        let after = |ahead: usize| tokens.get(place + ahead);
+        let text = tokens.get(place).map_or("", |token| token.text);
+        let counts = is_one(1, &COUNTED) && digits(text) && text.len() <= OF_COUNT;
+        let named = before(1).is_some_and(|token| token.is_mark("(")) && is_one(2, &NAMING);
+        let cast = after(1).is_some_and(|token| token.is_mark("::"))
+            && after(2).is_some_and(|token| token.is_word("regclass"));
+        match counts || (named || cast) && is_name(text) {
+            true => Self::Kept,
+            false if is_one(1, &["zone"]) && is_one(2, &["time"]) => Self::Zone,
+            false => Self::Value,
+        }
+    }
+}
+
+/// Whether a literal is a plain string with a name in it: `'shop.orders_id_seq'`.
+fn is_name(literal: &str) -> bool {
+    let bare = literal
+        .strip_prefix('\'')
+        .and_then(|rest| rest.strip_suffix('\''));
+    bare.is_some_and(|name| {
+        name.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_.$\"".contains(c))
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 /// What replaces what.
@@ -80,11 +119,13 @@ impl Values {
                 .tokens
                 .iter()
                 .filter(|token| token.kind == TokenKind::Literal);
+            let values = literals.map(|token| Literal::of(token.text).value());
             self.originals
-                .extend(literals.map(|token| Literal::of(token.text).inner.to_owned()));
+                .extend(values.map(|value| value.trim_matches(BLANKS).to_owned()));
         }
         let values = statement.tuples.iter().flat_map(|tuple| &tuple.values);
-        self.originals.extend(values.flatten().cloned());
+        let values = values.flatten().map(|value| value.trim_matches(BLANKS));
+        self.originals.extend(values.map(str::to_owned));
     }
 
     fn replace_in(&mut self, statement: &mut Statement) {
@@ -111,9 +152,11 @@ impl Values {
                 (false, false) => " ",
             });
             match token.kind {
-                TokenKind::Literal if !is_no_value(&found.tokens, place) => {
-                    out.push_str(&self.literal(token.text));
-                }
+                TokenKind::Literal => match Use::of(&found.tokens, place) {
+                    Use::Kept => out.push_str(token.text),
+                    Use::Zone => out.push_str(&format!("'{ZONE}'")),
+                    Use::Value => out.push_str(&self.literal(token.text)),
+                },
                 _ => out.push_str(token.text),
             }
             end = token.at + token.text.len();
@@ -122,35 +165,97 @@ impl Values {
     }
 
     fn literal(&mut self, text: &str) -> String {
-        let Literal {
-            before,
-            inner,
-            after,
-        } = Literal::of(text);
-        let digits = match before.chars().next() {
-            Some('b' | 'B') => Some(2),
-            Some('x' | 'X') => Some(16),
-            _ => None,
-        };
-        let replaced = match digits {
-            Some(base) => Shape::Digits(base).draw(inner, &mut self.random(inner, 0)),
-            None => self.value(inner),
-        };
-        format!("{before}{replaced}{after}")
+        let literal = Literal::of(text);
+        let Literal { before, inner, .. } = literal;
+        let value = literal.value();
+        match before.chars().next() {
+            None => self.number(&value, false),
+            Some('b' | 'B') if inner.chars().all(|c| c.is_digit(2)) => {
+                let digits = draw::digits_of(2, inner, &mut self.random(inner, 0));
+                format!("{before}{digits}'")
+            }
+            Some('x' | 'X') if inner.chars().all(|c| c.is_ascii_hexdigit()) => {
+                let digits = draw::digits_of(16, inner, &mut self.random(inner, 0));
+                format!("{before}{digits}'")
+            }
+            Some('$') => {
+                let tag = if before == "$$" { before } else { TAG };
+                format!("{tag}{}{tag}", self.value(&value))
+            }
+            Some('\'' | 'n' | 'N') => {
+                let replaced = self.value(&value).replace('\'', "''");
+                format!("{before}{replaced}'")
+            }
+            // Escapes are of the notation; those of U& are letters in digits.
+            Some('u' | 'U') => format!("{before}{}'", self.value(&value.replace('\\', ""))),
+            Some(_) => format!("{before}{}'", self.value(&value)),
+        }
     }
 
     /// What stands for a value everywhere.
     fn value(&mut self, value: &str) -> String {
+        match stays(value.trim_matches(BLANKS)) {
+            true => value.to_owned(),
+            false => self.inside(value),
+        }
+    }
+
+    /// What stands for a value that may be a part of another one: no word of it stays.
+    fn inside(&mut self, value: &str) -> String {
+        let bare = value.trim_matches(BLANKS);
+        let from = value.find(bare).unwrap_or(0);
+        let (before, rest) = value.split_at_checked(from).unwrap_or(("", value));
+        let after = rest.get(bare.len()..).unwrap_or_default();
+        if bare.is_empty() {
+            return value.to_owned();
+        }
+        let replaced = match parts(bare) {
+            Some(parts) => parts.into_iter().map(|part| self.part(part)).collect(),
+            None => self.drawn(bare),
+        };
+        format!("{before}{replaced}{after}")
+    }
+
+    fn part(&mut self, part: Part<'_>) -> String {
+        match part {
+            Part::Kept(text) => text.to_owned(),
+            Part::Value(value) => self.inside(value),
+            Part::Number(value) => self.number(value, true),
+            Part::Json(text) => {
+                let text = self.inside(&text);
+                // A string: there is nothing that JSON cannot hold.
+                serde_json::to_string(&text).unwrap_or_default()
+            }
+        }
+    }
+
+    /// A number as programs write it, which has to stay one.
+    fn number(&mut self, value: &str, is_part: bool) -> String {
+        if !is_part && stays(value) {
+            return value.to_owned();
+        }
+        let shape = Shape::of(value);
+        if shape == Shape::Integer || shape == Shape::Decimal {
+            return self.drawn(value);
+        }
+        let (sign, bare) = match value.strip_prefix('-') {
+            Some(bare) => ("-", bare),
+            None => ("", value),
+        };
+        format!("{sign}{}", draw::number(bare, &mut self.random(bare, 0)))
+    }
+
+    /// Another value of the same shape, always the same one.
+    fn drawn(&mut self, value: &str) -> String {
         if let Some(known) = self.known.get(value) {
             return known.clone();
         }
-        let Some(shape) = Shape::of(value) else {
-            return value.to_owned();
-        };
+        let shape = Shape::of(value);
         let mut drawn = String::new();
         for attempt in 0..TRIES {
             drawn = shape.draw(value, &mut self.random(value, attempt));
-            if !self.originals.contains(&drawn) && !self.used.contains(&drawn) {
+            let is_other = drawn != value && !self.originals.contains(&drawn);
+            if is_other && !self.used.contains(&drawn) {
                 break;
             }
         }
@@ -169,10 +274,10 @@ impl Values {
 }
 
 /// A literal with what encloses its value: `E'`, `'`; `$x$`, `$x$`; nothing for a number.
+#[derive(Clone, Copy)]
 struct Literal<'a> {
     before: &'a str,
     inner: &'a str,
-    after: &'a str,
 }
 
 impl<'a> Literal<'a> {
@@ -180,16 +285,11 @@ impl<'a> Literal<'a> {
         let whole = Self {
             before: "",
             inner: text,
-            after: "",
         };
         let cut = |from: usize, to: usize| {
             let (before, rest) = text.split_at_checked(from)?;
-            let (inner, after) = rest.split_at_checked(to.checked_sub(from)?)?;
-            Some(Self {
-                before,
-                inner,
-                after,
-            })
+            let (inner, _) = rest.split_at_checked(to.checked_sub(from)?)?;
+            Some(Self { before, inner })
         };
         let parts = match (text.find('\''), text.starts_with('$')) {
             // The second dollar ends the opening tag, which is as long as the closing one.
@@ -204,6 +304,14 @@ impl<'a> Literal<'a> {
             (None, _) => None,
         };
         parts.unwrap_or(whole)
+    }
+
+    /// The value: of a plain string without doubled quotes, so that a parameter can be equal.
+    fn value(&self) -> String {
+        match self.before {
+            "'" | "n'" | "N'" => self.inner.replace("''", "'"),
+            _ => self.inner.to_owned(),
+        }
     }
 }
 

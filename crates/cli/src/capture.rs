@@ -46,7 +46,7 @@ pub fn capture(arguments: &CaptureArguments) -> Result<u8, Failure> {
     let out = arguments.out.display();
     let (holds, plans_only) = match arguments.redact {
         true => (
-            "its values are made up, by the shape of those in the log",
+            "its values are made up by the shape of those in the log, its names are real",
             " --plans-only",
         ),
         false => ("it holds values of your users", ""),

@@ -351,6 +351,11 @@ pub struct MixTime {
     pub cpu: Option<TimeRatio>,
     /// 99th percentile of the latency, candidate / base.
     pub p99: Option<TimeRatio>,
+    /// Share of the statements that another client was in the way of, on the base and on this server, 0 to 1.
+    #[serde(default)]
+    pub base_failed: f64,
+    #[serde(default)]
+    pub failed: f64,
     pub blocks: u32,
 }
 

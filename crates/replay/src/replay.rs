@@ -140,9 +140,9 @@ fn keep(
 ) -> End<Kept> {
     let kept = jobs(work, &statements, roles).and_then(|jobs| {
         Ok(Kept {
-            jobs,
             data_sets: servers.data_sets.clone(),
-            servers: TimedServers::of(servers, request)?,
+            servers: TimedServers::of(servers, request, &jobs)?,
+            jobs,
             statements,
         })
     });
@@ -267,16 +267,21 @@ fn load(
     tell(&format!("loading {path} with {tables} tables of rows"));
     servers.load(request, dump)?;
     for member in &servers.members {
-        let left_out = &member.loaded.settings_left_out;
-        if left_out.is_empty() {
-            continue;
+        let unknown = [
+            ("settings", &member.loaded.settings_left_out),
+            ("predefined roles", &member.loaded.grants_left_out),
+        ];
+        for (what, left_out) in unknown {
+            if left_out.is_empty() {
+                continue;
+            }
+            let names: Vec<&str> = left_out.iter().map(String::as_str).collect();
+            tell(&format!(
+                "{} does not know these {what} of the dump, left out: {}",
+                member.wish.installation.resolved,
+                names.join(", ")
+            ));
         }
-        let names: Vec<&str> = left_out.iter().map(String::as_str).collect();
-        tell(&format!(
-            "{} does not know these settings of the dump, left out: {}",
-            member.wish.installation.resolved,
-            names.join(", ")
-        ));
     }
     Ok(())
 }

@@ -27,8 +27,14 @@ const CONNECTIONS: u32 = 20;
 /// Memory that a server takes besides, for loading.
 const LOADING_MB: u64 = 128;
 
-/// Settings of a server's own memory, which deltabench chooses whatever the user's are.
-const MEMORY: [&str; 3] = ["shared_buffers", "max_connections", "huge_pages"];
+/// Settings of a server's own memory and connections, which deltabench chooses whatever the user's are.
+const MEMORY: [&str; 5] = [
+    "shared_buffers",
+    "max_connections",
+    "superuser_reserved_connections",
+    "reserved_connections",
+    "huge_pages",
+];
 /// Settings that win over the user's: nothing of them changes a plan. They make a server that does not keep
 /// its data over a crash, that never analyses by itself, and whose log has no statements.
 const OURS: [(&str, &str); 20] = [
@@ -472,12 +478,22 @@ mod tests {
                 ("autovacuum".to_owned(), "on".to_owned()),
                 ("random_page_cost".to_owned(), "1.1".to_owned()),
                 ("Shared_Buffers".to_owned(), "64GB".to_owned()),
+                ("Max_connections".to_owned(), "4".to_owned()),
+                ("superuser_reserved_connections".to_owned(), "90".to_owned()),
                 ("timezone".to_owned(), "Europe/Berlin".to_owned()),
             ],
             named_settings: Vec::new(),
             theirs: None,
         };
-        let settings = settings(&wish, 0);
+        let settings = settings(&wish, 44);
+        let set = |wanted: &str| {
+            let its = settings.iter();
+            its.filter(|(name, _)| name.eq_ignore_ascii_case(wanted))
+                .map(|(_, value)| value.as_str())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(set("max_connections"), ["44"]);
+        assert!(set("superuser_reserved_connections").is_empty());
         let last = |name: &str| {
             settings
                 .iter()

@@ -49,8 +49,6 @@ pub struct TimedServers {
 
 /// Sessions of a server's own, beside those of a mix.
 const OTHER_CONNECTIONS: u32 = 10;
-/// Roles and paths that the statements of a mix have, mostly at most.
-const USUAL_ROLES: u32 = 4;
 
 /// Whose servers they are.
 enum Home {
@@ -84,10 +82,15 @@ impl TimedServers {
     /// Takes over servers with tables. Those of our own stop, and the base is copied for the placebo.
     ///
     /// Errors: a server that does not stop cleanly, a full disk.
-    pub(crate) fn of(servers: Servers<'_>, request: &Request<'_>) -> Result<Self, Problem> {
+    pub(crate) fn of(
+        servers: Servers<'_>,
+        request: &Request<'_>,
+        jobs: &[TimedJob],
+    ) -> Result<Self, Problem> {
         let (members, workspace) = servers.into_parts();
+        let connections = connections(request.mix, jobs);
         let home = match workspace {
-            Some(workspace) => Home::Ours(Ours::of(members, workspace, request)?),
+            Some(workspace) => Home::Ours(Ours::of((members, workspace), request, connections)?),
             None => {
                 let mut all: Vec<Reach> = members.into_iter().map(|member| member.reach).collect();
                 all.splice(0..0, all.first().cloned());
@@ -187,12 +190,7 @@ impl TimedServers {
         copies: bool,
     ) -> Result<MixedLines, WireError> {
         let tables = if copies { Tables::Copy } else { Tables::Kept };
-        let mut whos: Vec<&Who> = Vec::new();
-        for job in jobs {
-            if !whos.contains(&&job.who) {
-                whos.push(&job.who);
-            }
-        }
+        let whos = whos(jobs.iter().copied());
         let mut mixed = MixedLines {
             lines: Vec::with_capacity(whos.len()),
             places: vec![(0, 0); jobs.len()],
@@ -277,9 +275,9 @@ impl TimedServers {
 
 impl Ours {
     fn of(
-        members: Vec<Member<'_>>,
-        workspace: Workspace,
+        (members, workspace): (Vec<Member<'_>>, Workspace),
         request: &Request<'_>,
+        connections: u32,
     ) -> Result<Self, Problem> {
         let mut clusters = Vec::new();
         let mut wishes = Vec::new();
@@ -306,9 +304,7 @@ impl Ours {
         }
         Ok(Self {
             playing: (0..clusters.len()).collect(),
-            connections: request.mix.map_or(0, |clients| {
-                OTHER_CONNECTIONS + USUAL_ROLES.saturating_mul(clients)
-            }),
+            connections,
             clusters,
             wishes,
             workspace,
@@ -444,6 +440,60 @@ pub fn jobs(
     jobs.ok_or_else(|| Problem::new("the capture does not have the statements of the replay"))
 }
 
+/// The roles and paths of statements, each once.
+fn whos<'a>(jobs: impl Iterator<Item = &'a TimedJob>) -> Vec<&'a Who> {
+    let mut whos: Vec<&Who> = Vec::new();
+    for job in jobs {
+        if !whos.contains(&&job.who) {
+            whos.push(&job.who);
+        }
+    }
+    whos
+}
+
+/// Connections that a server has to take: each client of a mix has one for each role and path.
+fn connections(mix: Option<u32>, jobs: &[TimedJob]) -> u32 {
+    let whos = u32::try_from(whos(jobs.iter()).len()).unwrap_or(u32::MAX);
+    let of_mix = mix.map_or(0, |clients| whos.saturating_mul(clients));
+    OTHER_CONNECTIONS.saturating_add(of_mix)
+}
+
 fn no_such_server() -> Problem {
     Problem::new("a server of the replay does not run")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_capture::Statement;
+
+    #[test]
+    fn each_client_of_a_mix_has_a_connection_for_each_role_and_path() {
+        let job = |role: &str, path: &str| {
+            let statement: Statement = serde_json::from_value(serde_json::json!({
+                "id": "1", "normalised": "select ?", "text": "select 1", "protocol": "simple", "role": role,
+                "search_path": path, "kind": "read", "calls": 1, "weight": "log"
+            }))
+            .unwrap();
+            TimedJob {
+                way: Way::Simple,
+                tables: Tables::Kept,
+                who: Who::of(
+                    &statement,
+                    &BTreeSet::from(["a".to_owned(), "b".to_owned()]),
+                ),
+                tuples: Vec::new(),
+            }
+        };
+        let jobs = [
+            job("a", "x"),
+            job("a", "y"),
+            job("b", "x"),
+            job("a", "x"),
+            job("a", "z"),
+            job("b", "z"),
+        ];
+        assert_eq!(connections(Some(8), &jobs), OTHER_CONNECTIONS + 5 * 8);
+        assert_eq!(connections(None, &jobs), OTHER_CONNECTIONS);
+    }
 }

@@ -37,8 +37,8 @@ pub struct CaptureArguments {
     /// The search_path of sessions that set none in the log
     #[arg(long, value_name = "PATH")]
     pub search_path: Option<String>,
-    /// Replace all values by others of their shape, so that the capture has none of your users: for plans
-    /// (replay --plans-only), not for times
+    /// Replace values by others of their shape, for plans (replay --plans-only), not for times. Names, single
+    /// characters, years, units and lengths stay: read "Without values" in the guide before you pass it on
     #[arg(long)]
     pub redact: bool,
     /// Write the numbers as JSON here; `-` is stdout

@@ -3,18 +3,23 @@
 use super::mix::members;
 use super::plan::MIX;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
-use deltabench_model::plan::CellId;
+use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::replayed::{MixTime, ReplayedMix, TimeRatio, TimeVerdict};
+use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 use deltabench_model::work::replay::{ReplaySetup, TimedStatement, report_place};
 
 /// The mix of a replay; absent without one, and before anything of it was measured.
-pub fn mixed(setup: &ReplaySetup, comparison: &Comparison) -> Option<ReplayedMix> {
+pub fn mixed(
+    setup: &ReplaySetup,
+    comparison: &Comparison,
+    slices: &[Slice],
+) -> Option<ReplayedMix> {
     let clients = setup.mix?;
     let cell = CellId::each().nth(setup.statements.len())?;
     let of = |cells: &[CellComparison]| -> Vec<MixTime> {
         let its = cells.iter().filter(|found| found.cell == cell);
-        its.filter_map(time).collect()
+        its.filter_map(|found| time(found, slices)).collect()
     };
     let members = members(setup);
     let calls = |statement: &TimedStatement| to_f64(statement.calls);
@@ -35,7 +40,20 @@ pub fn mixed(setup: &ReplaySetup, comparison: &Comparison) -> Option<ReplayedMix
     })
 }
 
-fn time(found: &CellComparison) -> Option<MixTime> {
+/// Share of the statements of the mix that failed on a server.
+fn failed(slices: &[Slice], (cell, server): (CellId, ServerId)) -> f64 {
+    let its = slices.iter();
+    let its = its.filter(|slice| slice.cell == cell && slice.server == server);
+    let (failed, done) = its.fold((0, 0), |(failed, done), slice| {
+        (failed + slice.failed, done + slice.operations)
+    });
+    match failed + done {
+        0 => 0.0,
+        all => to_f64(failed) / to_f64(all),
+    }
+}
+
+fn time(found: &CellComparison, slices: &[Slice]) -> Option<MixTime> {
     let metric = |wanted: Metric| found.metrics.iter().find(|metric| metric.metric == wanted);
     let ratio = |wanted: Metric| {
         let ratio = &metric(wanted)?.ratio;
@@ -62,6 +80,8 @@ fn time(found: &CellComparison) -> Option<MixTime> {
         candidate_per_second: speed.candidate,
         cpu: ratio(Metric::ServerCpuPerOperation),
         p99: ratio(Metric::LatencyP99),
+        base_failed: failed(slices, (found.cell, ServerId(0))),
+        failed: failed(slices, (found.cell, found.candidate)),
         blocks: found.blocks,
     })
 }

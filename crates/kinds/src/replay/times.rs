@@ -6,7 +6,7 @@ use super::mix::MixRecord;
 use super::mixed::mixed;
 use super::record::VisitRecord;
 use super::setup_of;
-use super::visit::UNEQUAL;
+use super::visit::{ROWS_DIFFER, ROWS_VARY, UNEQUAL};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::impact::ServerTimes;
 use deltabench_compare::words::{more, things};
@@ -243,7 +243,7 @@ impl<'a> Measured<'a> {
             placebo: placebo.map(|(time, _)| time),
             placebo_different: count(different.filter(|cell| cell.verdict.is_change()).count()),
             failed_on_candidates: count(self.failed_on_candidates()),
-            mix: mixed(self.setup, self.comparison),
+            mix: mixed(self.setup, self.comparison, &self.slices),
             notes: self.notes(off),
         }
     }
@@ -358,11 +358,14 @@ impl<'a> Measured<'a> {
             u32::try_from(failed.blocks.len()).unwrap_or(u32::MAX),
             "block",
         );
-        if failed.sqlstate == UNEQUAL {
-            return format!(
-                "constraints refused other executions on one server than on the base while it was timed, in \
-                 {blocks}"
-            );
+        let of_rows = match failed.sqlstate.as_str() {
+            UNEQUAL => Some("constraints refused other executions on one server than on the base"),
+            ROWS_DIFFER => Some("rows-differ: it changed another number of rows on a candidate"),
+            ROWS_VARY => Some("it changed another number of rows on two copies of the base"),
+            _ => None,
+        };
+        if let Some(what) = of_rows {
+            return format!("{what} while it was timed, in {blocks}");
         }
         format!(
             "it failed with {}{on} while it was timed, in {blocks}",

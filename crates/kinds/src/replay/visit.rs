@@ -38,6 +38,10 @@ const SLICES_OF_PASS_U32: u32 = 4;
 /// What a visit fails with in which constraints refused other executions on one server than on the base. No
 /// server said this, so it stands for no SQLSTATE and for no side.
 pub const UNEQUAL: &str = "unequal";
+/// What a visit fails with in which a write changed another number of rows on a candidate than on the base;
+/// and on the base's copy, too, so that the statement itself does other work each time.
+pub const ROWS_DIFFER: &str = "rows-differ";
+pub const ROWS_VARY: &str = "rows-vary";
 /// The round whose draw is that of the tuples themselves.
 const OF_TUPLES: u32 = u32::MAX;
 
@@ -165,6 +169,7 @@ impl Visit<'_> {
         let sides = self.connect(rotation, order)?;
         let sides = self.watched(sides, |sides| self.rounds(sides, order))?;
         same_refused(&sides)?;
+        self.same_rows(&sides)?;
         Ok(sides)
     }
 
@@ -182,6 +187,7 @@ impl Visit<'_> {
             }
             all = self.watched(sides, |sides| self.pass(sides, (order, copy)))?;
             same_refused(&all)?;
+            self.same_rows(&all)?;
             // Nobody may be connected to a copy that goes.
             all.iter_mut().for_each(|side| side.line = None);
             if began.elapsed().as_secs_f64() > servers * self.seconds {
@@ -214,6 +220,14 @@ impl Visit<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a visit in which a write changed another number of rows on one server than on the base: all
+    /// have executed the same.
+    fn same_rows(&self, sides: &[Side]) -> Result<(), Ended> {
+        let rows: Vec<u64> = sides.iter().map(|side| side.rows).collect();
+        let differs = differing(&rows).filter(|_| self.statement.write.is_some());
+        differs.map_or(Ok(()), |why| Err(Ended::Failed(why.to_owned(), None)))
     }
 
     /// Makes the copies that a write changes anew.
@@ -410,6 +424,17 @@ impl Ended {
     }
 }
 
+/// How the rows of the base, its copy and the candidates differ; absent if they do not.
+fn differing(rows: &[u64]) -> Option<&'static str> {
+    let (base, others) = rows.split_first()?;
+    let (placebo, candidates) = others.split_first()?;
+    match (placebo == base, candidates.iter().all(|rows| rows == base)) {
+        (true, true) => None,
+        (true, false) => Some(ROWS_DIFFER),
+        (false, _) => Some(ROWS_VARY),
+    }
+}
+
 /// Refuses a visit in which constraints refused other executions on one server than on the base.
 fn same_refused(sides: &[Side]) -> Result<(), Ended> {
     let base = sides.first().map(|side| &side.refused);
@@ -521,5 +546,19 @@ impl Side {
             failed: None,
             failed_on: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_candidate_are_those_of_the_base_or_a_finding() {
+        assert_eq!(differing(&[7, 7, 7, 7]), None);
+        assert_eq!(differing(&[7, 7, 7, 8]), Some(ROWS_DIFFER));
+        assert_eq!(differing(&[7, 7, 6]), Some(ROWS_DIFFER));
+        assert_eq!(differing(&[7, 8, 7]), Some(ROWS_VARY));
+        assert_eq!(differing(&[7]), None);
     }
 }

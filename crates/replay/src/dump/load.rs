@@ -63,6 +63,8 @@ pub struct Loaded {
     pub failures: Vec<LoadFailure>,
     /// Settings of the dump that the server does not know or take.
     pub settings_left_out: BTreeSet<String>,
+    /// Predefined roles (`pg_maintain`) that the dump grants and the server does not have.
+    pub grants_left_out: BTreeSet<String>,
     /// Roles that were made for the dump; all are superusers.
     pub roles: BTreeSet<String>,
 }
@@ -164,6 +166,10 @@ impl Loader<'_> {
             let Some(role) = missing_role(&error) else {
                 return self.refused(sql, line, &error);
             };
+            if is_predefined_grant(sql, &role) {
+                self.loaded.grants_left_out.insert(role);
+                return Ok(());
+            }
             match self.make_role(&role) {
                 Ok(()) => {}
                 Err(WireError::Server(_)) => return self.refused(sql, line, &error),
@@ -333,6 +339,14 @@ fn is_fatal(error: &ServerError) -> bool {
     )
 }
 
+/// Whether a statement grants a role that other versions have by themselves: nobody can make one, because
+/// its name is reserved.
+fn is_predefined_grant(sql: &[u8], role: &str) -> bool {
+    let words = words(sql, 1);
+    let first = words.first().map(Word::keyword);
+    role.starts_with("pg_") && matches!(first, Some("grant" | "revoke"))
+}
+
 /// The role that a statement needs and that is not there.
 fn missing_role(error: &ServerError) -> Option<String> {
     let rest = error.message.strip_prefix("role \"")?;
@@ -386,6 +400,21 @@ mod tests {
             String::from_utf8(of_role).unwrap(),
             "ALTER ROLE \"database\" IN DATABASE \"replay\" SET work_mem TO '8MB'"
         );
+    }
+
+    #[test]
+    fn a_grant_of_a_role_of_another_version_is_left_out_and_nothing_else() {
+        assert!(is_predefined_grant(
+            b"GRANT pg_maintain TO app",
+            "pg_maintain"
+        ));
+        assert!(is_predefined_grant(
+            b"revoke pg_maintain from app",
+            "pg_maintain"
+        ));
+        assert!(!is_predefined_grant(b"GRANT app TO reader", "app"));
+        let policy = b"CREATE POLICY p ON t TO pg_maintain USING (true)";
+        assert!(!is_predefined_grant(policy, "pg_maintain"));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Survey {
     pub dumped_from: Option<String>,
     /// By name.
     pub extensions: BTreeSet<String>,
+    /// Foreign servers that it makes, as messages name them.
+    pub foreign_servers: BTreeSet<String>,
     /// What will be left out, and how often.
     pub skipped: Vec<(Skipped, u64)>,
     /// The locale of the database as it was dumped, if the dump says so.
@@ -61,12 +63,14 @@ const REACHING_OUT: [&str; 13] = [
 ];
 
 impl Survey {
-    /// Extensions with which the dump may reach other machines while it is loaded and explained.
+    /// Extensions and foreign servers with which the dump may reach other machines while it is loaded and
+    /// explained.
     pub fn reaching_out(&self) -> Vec<&str> {
         let untrusted = |name: &str| name.starts_with("pl") && name.ends_with('u');
         let names = self.extensions.iter().map(String::as_str);
         names
             .filter(|name| REACHING_OUT.contains(name) || untrusted(name))
+            .chain(self.foreign_servers.iter().map(String::as_str))
             .collect()
     }
 }
@@ -178,6 +182,7 @@ impl Looked {
                 let insert = sql
                     .get(..6)
                     .is_some_and(|start| start.eq_ignore_ascii_case(b"insert"));
+                self.found.foreign_servers.extend(foreign_server(sql));
                 if is_large_object(sql) {
                     // Two digits are a byte.
                     self.found.data_bytes += count(sql.len()) / 2;
@@ -232,6 +237,18 @@ fn is_large_object(sql: &[u8]) -> bool {
     let words = super::words::words(sql, 4);
     let keywords: Vec<&str> = words.iter().map(super::words::Word::keyword).collect();
     matches!(keywords.as_slice(), ["select", .., "lowrite"])
+}
+
+/// `CREATE SERVER archive FOREIGN DATA WRAPPER …`.
+fn foreign_server(sql: &[u8]) -> Option<String> {
+    let words = super::words::words(sql, 6);
+    let mut keywords = words.iter().map(super::words::Word::keyword);
+    if (keywords.next(), keywords.next()) != (Some("create"), Some("server")) {
+        return None;
+    }
+    let exists = words.get(2).is_some_and(|word| word.keyword() == "if");
+    let name = words.get(if exists { 5 } else { 2 })?.name();
+    Some(format!("the foreign server {name}"))
 }
 
 /// Follows what the dump says about backslashes in strings.
@@ -314,6 +331,12 @@ mod tests {
         let sql = "CREATE EXTENSION dblink; CREATE EXTENSION plpython3u; CREATE EXTENSION hstore; \
                    CREATE EXTENSION plpgsql;";
         assert_eq!(of(sql).unwrap().reaching_out(), ["dblink", "plpython3u"]);
+        let sql = "CREATE EXTENSION sqlite_fdw; CREATE SERVER IF NOT EXISTS \"Old one\" FOREIGN DATA WRAPPER \
+                   sqlite_fdw; CREATE SERVER archive FOREIGN DATA WRAPPER \
+                   sqlite_fdw; CREATE TABLE server (a int);";
+        let found = of(sql).unwrap();
+        let named = ["the foreign server Old one", "the foreign server archive"];
+        assert_eq!(found.reaching_out(), named);
     }
 
     #[test]

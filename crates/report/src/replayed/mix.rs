@@ -42,7 +42,7 @@ fn verdict(time: &MixTime) -> String {
     words.to_owned()
 }
 
-/// CPU and the slow end of the latency.
+/// CPU, the slow end of the latency, and what did not succeed.
 fn besides(time: &MixTime) -> String {
     let cpu = time
         .cpu
@@ -52,7 +52,22 @@ fn besides(time: &MixTime) -> String {
         .p99
         .as_ref()
         .map(|p99| format!("; 99th percentile of latency {}", change(p99)));
-    cpu.into_iter().chain(p99).collect()
+    let failed = (time.base_failed > 0.0 || time.failed > 0.0).then(|| {
+        format!(
+            "; failed {} → {} of the statements",
+            share(time.base_failed),
+            share(time.failed)
+        )
+    });
+    cpu.into_iter().chain(p99).chain(failed).collect()
+}
+
+/// A share in percent; with more digits where it is small.
+fn share(share: f64) -> String {
+    match share {
+        small if small > 0.0 && small < 0.001 => format!("{:.3} %", small * 100.0),
+        share => format!("{:.1} %", share * 100.0),
+    }
 }
 
 /// What is in the mix, and what is not; nothing without one.

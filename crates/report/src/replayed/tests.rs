@@ -579,6 +579,8 @@ fn writes_say_that_they_were_committed_on_a_copy_and_a_mix_has_a_sentence() {
             candidate_per_second: 3600.0,
             cpu: Some(ratio(1.1, 0.01)),
             p99: None,
+            base_failed: 0.0,
+            failed: 0.0125,
             blocks: 10,
         }],
         placebo: None,
@@ -586,7 +588,7 @@ fn writes_say_that_they_were_committed_on_a_copy_and_a_mix_has_a_sentence() {
     let says = [
         "committed on a copy, which takes each set of values once; 3 of 4 sets of values left out",
         "mix of 5 statements by 4 clients: 4000 → 3600 statements per second, -10.0 % [-11.0, -9.0], slower; \
-         CPU of a statement +10.0 % [+9.0, +11.0]",
+         CPU of a statement +10.0 % [+9.0, +11.0]; failed 0.0 % → 1.2 % of the statements",
         "mix: 5 of the measured statements, 80.0 % of their calls",
         "2 statements left out, because a copy takes its values once",
         "writes: committed on a copy of the database",
