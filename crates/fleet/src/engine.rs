@@ -5,7 +5,9 @@ pub mod slurm;
 
 use deltabench_model::problem::Problem;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An array of equal jobs, an element each lane.
@@ -29,6 +31,8 @@ pub struct Submission {
     pub after: Option<After>,
     /// Where the output of each element and the script go: a directory that all hosts see.
     pub directory: PathBuf,
+    /// Locked for as long as a command of the scheduler hands it in, also where who started that is killed.
+    pub held: Option<Arc<File>>,
 }
 
 /// What a job waits for.

@@ -5,7 +5,7 @@
 //!                    jobs/N.json            what is, or was to be, handed to the engine
 //!                    handing.lock           who hands lanes in has it locked
 //!                    cancelled              no attempt is begun or gone on with any more
-//!                    avoid/UID.json         a host that was found unfit
+//!                    avoid/UID@NODE.json    a host that was found unfit; a machine may have several nodes
 //!                    admitted/UID.json      a host on which a server was as fast as itself
 //!                    unit-007/attempt-1/    made by the host that takes the unit; a later attempt ends it
 //!                        owner.json  beat.json  end.json  sealed-SHA256.sqlite.gz  gathered-SHA256
@@ -484,22 +484,28 @@ impl Spool {
     }
 
     /// Avoids a host no more, which is named by its identifier or the engine's name; whether it was avoided.
+    /// All nodes of that machine are used again, and it need not show again that it can tell equal things.
     ///
-    /// Errors: a file that cannot be removed.
+    /// Errors: a file that cannot be removed or written.
     pub fn forgive(&self, host: &str) -> Result<bool, Problem> {
-        let mut was = false;
-        for avoided in self.avoided() {
-            if avoided.host.uid == host || avoided.host.node == host {
-                let file = self.avoid_file(&avoided.host);
-                std::fs::remove_file(&file).map_err(|error| failed("remove", &file, &error))?;
-                was = true;
+        let all = self.avoided();
+        let named = |one: &&Avoided| one.host.uid == host || one.host.node == host;
+        let uids: BTreeSet<&str> = { all.iter().filter(named) }
+            .map(|one| one.host.uid.as_str())
+            .collect();
+        for avoided in { all.iter() }.filter(|one| uids.contains(one.host.uid.as_str())) {
+            // The list of the fleet itself admits nobody.
+            if self.lanes_file().exists() {
+                self.admit(&avoided.host)?;
             }
+            let file = self.avoid_file(&avoided.host);
+            std::fs::remove_file(&file).map_err(|error| failed("remove", &file, &error))?;
         }
-        Ok(was)
+        Ok(!uids.is_empty())
     }
 
     fn avoid_file(&self, host: &HostName) -> PathBuf {
-        let name = host.uid.replace('/', "-");
+        let name = format!("{}@{}", host.uid, host.node).replace('/', "-");
         self.root.join("avoid").join(format!("{name}.json"))
     }
 
@@ -725,6 +731,22 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_with_two_nodes_is_avoided_by_both_and_forgiven_by_either() {
+        let place = tempfile::tempdir().unwrap();
+        let spool = spool(place.path());
+        for node in ["n1", "n2"] {
+            let (uid, node) = ("u".to_owned(), node.to_owned());
+            let host = HostName { uid, node };
+            let why = "cold".to_owned();
+            spool.avoid(&Avoided { host, why }).unwrap();
+        }
+        let nodes = spool.avoided().into_iter().map(|one| one.host.node);
+        assert_eq!(nodes.collect::<Vec<_>>(), ["n1", "n2"]);
+        assert!(spool.forgive("n2").unwrap());
+        assert_eq!(spool.avoided(), []);
+    }
+
+    #[test]
     fn a_host_is_forgiven_by_either_name_and_units_go_elsewhere_once() {
         let place = tempfile::tempdir().unwrap();
         let spool = spool(place.path());
@@ -735,6 +757,8 @@ mod tests {
         }
         assert!(spool.forgive("node u/1").unwrap() && !spool.forgive("u/1").unwrap());
         assert_eq!(spool.avoided().len(), 1);
+        let admitted = |name: &str| spool.has_admitted(&owner(name, 0, 0).host);
+        assert!(admitted("u/1") && !admitted("u2"), "undone is overruled");
         for expected in [false, true] {
             let attempt = spool.claim(1, &owner("a", 1, 1)).unwrap();
             let end = End {

@@ -48,20 +48,22 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
     let own = lanes.lane(arguments.lane).ok_or_else(|| {
         Failure::Refused(Problem::new(format!("there is no lane {}", arguments.lane)))
     })?;
-    let host = host_name(lanes.fixture.is_some()).map_err(Failure::Refused)?;
+    let host = host_name(lanes.fixture.is_some(), file.engine).map_err(Failure::Refused)?;
     say(&format!(
         "lane {} on {} ({})",
         own.lane, host.node, host.uid
     ));
     if let Some(why) = avoided(&spool, &file, &host) {
         say(&format!("this host is avoided: {why}"));
-        return leave(&spool, &file, &host);
+        return leave(&spool, &file, &host, &why);
     }
     let Some(_lock) = locked(&lanes, own.lane, (&file, &host), &stop)? else {
         return Ok(AGAIN);
     };
-    if let Some(why) = unfit(&file, &lanes) {
-        return refuse(&spool, &file, &host, why);
+    let local = check::local_directory(file.local.as_deref());
+    let made = check::make_local(&local, file.local.is_none());
+    if let Some(why) = made.err().or_else(|| unfit(&file, &lanes)) {
+        return refuse(&spool, &file, &host, &why);
     }
     for unit in &own.units {
         spool.sweep(*unit, &host.uid);
@@ -76,15 +78,15 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         stop: &stop,
     };
     match admitted(own, &file, &place)? {
-        Admission::Admitted => {}
+        Admission::Admitted | Admission::Untold => {}
         Admission::Stopped => return Ok(AGAIN),
-        Admission::Unfit(why) => return refuse(&spool, &file, &host, why),
+        Admission::Unfit(why) => return refuse(&spool, &file, &host, &why),
     }
     let ended = carry_out(own, &place)?;
     // What is left there goes on here later.
     std::fs::remove_dir(place.local.join(&lanes.execution)).ok();
     match ended {
-        UNFIT => leave(&spool, &file, &host),
+        UNFIT => leave(&spool, &file, &host, "a unit found it unfit"),
         code => Ok(code),
     }
 }
@@ -106,7 +108,7 @@ fn admitted(lane: &Lane, file: &FleetFile, place: &Place<'_>) -> Result<Admissio
         // The unit meets the same, and its end says why.
         Err(failure) => {
             say(&failure.problem().to_string());
-            return Ok(Admission::Admitted);
+            return Ok(Admission::Untold);
         }
     };
     if matches!(found, Admission::Admitted) {
@@ -116,19 +118,27 @@ fn admitted(lane: &Lane, file: &FleetFile, place: &Place<'_>) -> Result<Admissio
 }
 
 /// Avoids this host from now on, and leaves it.
-fn refuse(spool: &Spool, file: &FleetFile, host: &HostName, why: String) -> Result<u8, Failure> {
+fn refuse(spool: &Spool, file: &FleetFile, host: &HostName, why: &str) -> Result<u8, Failure> {
     say(&format!("this host is unfit: {why}"));
+    avoid(spool, host, why)?;
+    leave(spool, file, host, why)
+}
+
+fn avoid(spool: &Spool, host: &HostName, why: &str) -> Result<(), Failure> {
     let avoided = Avoided {
         host: host.clone(),
-        why,
+        why: why.to_owned(),
     };
-    spool.avoid(&avoided).map_err(Failure::Failed)?;
-    leave(spool, file, host)
+    spool.avoid(&avoided).map_err(Failure::Failed)
 }
 
 /// Ends a lane on a host that is unfit: where the engine has others it goes there. It also keeps the lanes
 /// away that wait, because a host that ends its lanes at once would draw all of them.
-fn leave(spool: &Spool, file: &FleetFile, host: &HostName) -> Result<u8, Failure> {
+fn leave(spool: &Spool, file: &FleetFile, host: &HostName, why: &str) -> Result<u8, Failure> {
+    // Another node of this machine was found unfit: the engine knows nodes only, and would come back to this.
+    if !avoided_nodes(file, spool).contains(&host.node) {
+        avoid(spool, host, why)?;
+    }
     let number = |name: &str| std::env::var(name).ok();
     let own = number("SLURM_ARRAY_JOB_ID").zip(number("SLURM_ARRAY_TASK_ID"));
     let own = own.and_then(|(job, element)| Some((job, element.parse().ok()?)));
@@ -208,7 +218,7 @@ fn check_program(lanes: &Lanes) -> Result<(), Problem> {
 }
 
 /// This host. Fixtures may stand for several on one machine: each node is one.
-fn host_name(fixture: bool) -> Result<HostName, Problem> {
+fn host_name(fixture: bool, engine: EngineWord) -> Result<HostName, Problem> {
     let named = std::env::var("DELTABENCH_NODE").or_else(|_| std::env::var("SLURMD_NODENAME"));
     if let (true, Ok(node)) = (fixture, &named) {
         return Ok(HostName {
@@ -219,7 +229,13 @@ fn host_name(fixture: bool) -> Result<HostName, Problem> {
     let identity = host_identity().ok_or_else(|| {
         Problem::new("this host cannot keep an identifier of its own")
             .detail("nobody could say later where the lane was measured")
-            .hint("make /var/lib/deltabench writable, or name a directory in DELTABENCH_STATE")
+            .hint(match engine {
+                EngineWord::Local => {
+                    "make /var/lib/deltabench writable, or name a directory in DELTABENCH_STATE"
+                }
+                // Its jobs see no variables of the user.
+                EngineWord::Slurm => "as root on that host: install -d -o USER /var/lib/deltabench",
+            })
     })?;
     Ok(HostName {
         uid: identity.uid,
@@ -277,7 +293,9 @@ fn locked(
                 path.display()
             ));
             told = true;
-            let own = |one: &&Holder| one.execution == holder.execution && one.lane == lane;
+            let own = |one: &&Holder| {
+                one.execution == holder.execution && one.lane == lane && one.is_ours(&path)
+            };
             if let Some(older) = in_the_way.as_ref().filter(own) {
                 say(&format!("ending the older attempt, process {}", older.pid));
                 terminate(older.pid);
@@ -312,5 +330,31 @@ fn local_directory(file: &FleetFile, lanes: &Lanes, host: &HostName) -> PathBuf 
     match lanes.fixture {
         Some(_) => place.join(host.uid.replace('/', "-")),
         None => place,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_on_another_node_of_an_unfit_machine_keeps_away_from_that_node_too() {
+        let place = tempfile::tempdir().unwrap();
+        let shared = place.path().display();
+        let text = format!(
+            "format = \"deltabench.fleet\"\nversion = 1\nengine = \"local\"\nshared = \"{shared}\"\n"
+        );
+        let file = FleetFile::read("lab.toml", &text).unwrap();
+        let spool = Spool::of(place.path(), "study");
+        std::fs::create_dir_all(spool.root()).unwrap();
+        let host = |node: &str| HostName {
+            uid: "u".to_owned(),
+            node: node.to_owned(),
+        };
+        assert_eq!(refuse(&spool, &file, &host("n1"), "cold").unwrap(), UNFIT);
+        let why = avoided(&spool, &file, &host("n2")).unwrap();
+        assert_eq!(why, "cold");
+        leave(&spool, &file, &host("n2"), &why).unwrap();
+        assert_eq!(avoided_nodes(&file, &spool), ["n1", "n2"]);
     }
 }

@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What jobs are for.
@@ -35,7 +36,7 @@ pub struct Submitter<'a> {
     lanes: &'a Lanes,
     engine: Box<dyn Engine>,
     /// Held by who hands in: of two commands only one does.
-    alone: RefCell<Option<File>>,
+    alone: RefCell<Option<Arc<File>>>,
 }
 
 /// The engine of a fleet file.
@@ -77,7 +78,7 @@ impl<'a> Submitter<'a> {
                 }
                 std::thread::sleep(PAUSE);
             }
-            *self.alone.borrow_mut() = lock;
+            *self.alone.borrow_mut() = lock.map(Arc::new);
         }
         Ok(())
     }
@@ -130,6 +131,7 @@ impl<'a> Submitter<'a> {
         let intended = self.spool.intend(what, &submission.elements, now().1);
         let mut job = intended.map_err(Failure::Failed)?;
         submission.name.clone_from(&job.name);
+        submission.held.clone_from(&self.alone.borrow());
         match self.engine.submit(&submission) {
             Ok(name) => job.job = Some(name),
             // Nobody answered: it may be there.
@@ -312,6 +314,7 @@ pub fn lanes_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, elements: &[u32
         only: None,
         after: None,
         directory: spool.log_directory(),
+        held: None,
     }
 }
 
@@ -327,6 +330,7 @@ pub fn gather_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, after: &str) -
         only: None,
         after: Some(After::End(vec![after.to_owned()])),
         directory: spool.log_directory(),
+        held: None,
     }
 }
 

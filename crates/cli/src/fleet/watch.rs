@@ -15,6 +15,7 @@ use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::spool::{Attempt, Avoided, Spool};
 use deltabench_fleet::state::{UnitState, UnitStatus, status};
 use deltabench_store::Store;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ pub fn watch(
     let interrupted = interrupt::flag()?;
     let mut before: Vec<(UnitState, u32)> = Vec::new();
     let mut refused = false;
-    let mut avoided = Vec::new();
+    let (mut avoided, mut waited) = (Vec::new(), Vec::new());
     let name = &place.1.execution;
     loop {
         // Asked first: what ends after this is looked at once more.
@@ -91,8 +92,13 @@ pub fn watch(
         if alive.is_empty() {
             break;
         }
+        let waits = waiting(&alive);
+        if waits != waited {
+            waits.iter().for_each(|line| say(line));
+            waited = waits;
+        }
         hasten(&alive, &states, place.1, submitter)?;
-        avoid(&mut avoided, place, submitter)?;
+        avoid(&mut avoided, place, submitter);
         if interrupted.load(Ordering::Relaxed) {
             say(&format!(
                 "{name} goes on; `deltabench fleet watch {name}` shows how, `deltabench fleet cancel \
@@ -110,26 +116,41 @@ pub fn watch(
     conclude(&store, config, place)
 }
 
+/// Why lanes wait, in the engine's words: a line for each reason.
+fn waiting(alive: &[Seen]) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for seen in alive {
+        if let JobState::Waiting(why) = &seen.state
+            && !why.is_empty()
+        {
+            reasons.entry(why).or_default().insert(seen.element);
+        }
+    }
+    let line = |(why, lanes): (&&str, &BTreeSet<u32>)| {
+        let lanes: Vec<String> = lanes.iter().map(ToString::to_string).collect();
+        format!("  waiting: lane {} ({why})", lanes.join(", "))
+    };
+    reasons.iter().map(line).collect()
+}
+
 /// Keeps lanes that wait away from hosts that were found unfit meanwhile: such a host ends its lanes at once,
 /// is idle again, and would be given all of them.
-fn avoid(
-    known: &mut Vec<Avoided>,
-    place: (&Spool, &Lanes),
-    submitter: &Submitter<'_>,
-) -> Result<(), Failure> {
+fn avoid(known: &mut Vec<Avoided>, place: (&Spool, &Lanes), submitter: &Submitter<'_>) {
     let avoided = place.0.avoided();
     if avoided == *known {
-        return Ok(());
+        return;
     }
     for host in avoided.iter().filter(|host| !known.contains(host)) {
         say(&avoided_line(host));
     }
     *known = avoided;
-    submitter.avoid()?;
-    if submitter.no_host_is_left()? {
-        say(&format!("no host is left for the lanes that wait; {UNDO}"));
+    // The lanes that wait meet it again, and leave it then.
+    let told = submitter.avoid();
+    match told.and_then(|()| submitter.no_host_is_left()) {
+        Ok(true) => say(&format!("no host is left for the lanes that wait; {UNDO}")),
+        Ok(false) => {}
+        Err(failure) => say(&failure.problem().to_string()),
     }
-    Ok(())
 }
 
 /// How a host is used again.
@@ -261,4 +282,26 @@ pub fn table(states: &[UnitStatus], lanes: &Lanes) -> Vec<String> {
         line.trim_end().to_owned()
     };
     states.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_wait_for_reasons_of_the_engine() {
+        let seen = |element, state| Seen {
+            job: "7".to_owned(),
+            element,
+            state,
+        };
+        let waits = |element, why: &str| seen(element, JobState::Waiting(why.to_owned()));
+        let alive = [
+            waits(2, "Resources"),
+            seen(0, JobState::Running("n1".to_owned())),
+            waits(1, "Resources"),
+            waits(3, ""),
+        ];
+        assert_eq!(waiting(&alive), ["  waiting: lane 1, 2 (Resources)"]);
+    }
 }

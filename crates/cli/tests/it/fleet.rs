@@ -755,3 +755,34 @@ fn while_a_lane_has_the_machine_nothing_else_measures_there() {
     let store = Store::open_existing(&lab.path().join("lab")).unwrap();
     assert!(store.runs().unwrap().is_empty(), "nothing was begun");
 }
+
+#[test]
+fn a_host_that_cannot_keep_an_identifier_says_before_that_it_is_unfit() {
+    let fleet = Fleet::new();
+    let said = |state: Option<&str>| {
+        let place = fleet.lab.path();
+        let mut command = fleet.on(
+            "a",
+            &[
+                "look", "shared", ".", "0", "--node", "a", "--local", "local",
+            ],
+        );
+        if let Some(state) = state {
+            command.env("DELTABENCH_STATE", state);
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let names = fs::read_dir(place).unwrap().flatten();
+        let answer = names.map(|entry| fs::read_to_string(entry.path()).unwrap_or_default());
+        answer
+            .filter(|text| text.contains("ahead_ms"))
+            .collect::<String>()
+    };
+    let kept = said(None);
+    assert!(
+        kept.contains("ahead_ms") && !kept.contains("identifier"),
+        "{kept}"
+    );
+    let not = said(Some("/proc/none"));
+    assert!(not.contains("it cannot keep an identifier"), "{not}");
+}

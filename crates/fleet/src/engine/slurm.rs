@@ -56,7 +56,8 @@ impl Engine for Slurm {
             let listed = self.ask("squeue", &listing::BY_COMMENT)?;
             Ok(listing::with_text(&listed, &comment))
         };
-        match self.submit_once("sbatch", &["--parsable".as_ref(), path.as_os_str()], &taken) {
+        let words = ["--parsable".as_ref(), path.as_os_str()];
+        match self.submit_once("sbatch", &words, submission.held.as_deref(), &taken) {
             Ok(job) => Ok(job),
             Err(problem) => {
                 // Where nobody answered the job may exist, and its script is what people look at.

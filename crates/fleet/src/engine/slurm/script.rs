@@ -192,6 +192,7 @@ mod tests {
             only: None,
             after: None,
             directory: PathBuf::from("/srv/x/it's 100% \"q\" #x"),
+            held: None,
         }
     }
 
