@@ -6,11 +6,16 @@
 //!                    handing.lock           who hands lanes in has it locked
 //!                    cancelled              no attempt is begun or gone on with any more
 //!                    avoid/UID@NODE.json    a host that was found unfit; a machine may have several nodes
+//!                    taken/LANE@NODE        a node on which a lane has begun
 //!                    admitted/UID.json      a host on which a server was as fast as itself
 //!                    unit-007/attempt-1/    made by the host that takes the unit; a later attempt ends it
 //!                        owner.json  beat.json  end.json  sealed-SHA256.sqlite.gz  gathered-SHA256
 //!                        damaged-…          a sealed file that is not what its name says
 //! ```
+
+mod hosts;
+
+pub use hosts::{Avoided, FAILURES};
 
 use crate::host_lock::is_process;
 use crate::lanes::{Lane, Lanes};
@@ -135,13 +140,6 @@ impl Job {
     pub fn is_settled(&self) -> bool {
         self.job.is_some() || self.given_up
     }
-}
-
-/// A host that an execution avoids.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Avoided {
-    pub host: HostName,
-    pub why: String,
 }
 
 /// The directory.
@@ -455,63 +453,6 @@ impl Spool {
     /// What was handed to the engine or was to be, the first first.
     pub fn jobs(&self) -> Vec<Job> {
         all_in(&self.root.join("jobs"))
-    }
-
-    /// Avoids a host from now on.
-    ///
-    /// Errors: a directory that cannot be written.
-    pub fn avoid(&self, avoided: &Avoided) -> Result<(), Problem> {
-        make(&self.root.join("avoid"))?;
-        write_json(&self.avoid_file(&avoided.host), avoided)
-    }
-
-    /// Says that a host can tell equal things, and need not show it again in this execution.
-    ///
-    /// Errors: a directory that cannot be written.
-    pub fn admit(&self, host: &HostName) -> Result<(), Problem> {
-        make(&self.root.join("admitted"))?;
-        write_json(&self.admitted_file(host), host)
-    }
-
-    /// Whether it has shown that.
-    pub fn has_admitted(&self, host: &HostName) -> bool {
-        self.admitted_file(host).exists()
-    }
-
-    fn admitted_file(&self, host: &HostName) -> PathBuf {
-        let name = host.uid.replace('/', "-");
-        self.root.join("admitted").join(format!("{name}.json"))
-    }
-
-    /// Avoids a host no more, which is named by its identifier or the engine's name; whether it was avoided.
-    /// All nodes of that machine are used again, and it need not show again that it can tell equal things.
-    ///
-    /// Errors: a file that cannot be removed or written.
-    pub fn forgive(&self, host: &str) -> Result<bool, Problem> {
-        let all = self.avoided();
-        let named = |one: &&Avoided| one.host.uid == host || one.host.node == host;
-        let uids: BTreeSet<&str> = { all.iter().filter(named) }
-            .map(|one| one.host.uid.as_str())
-            .collect();
-        for avoided in { all.iter() }.filter(|one| uids.contains(one.host.uid.as_str())) {
-            // The list of the fleet itself admits nobody.
-            if self.lanes_file().exists() {
-                self.admit(&avoided.host)?;
-            }
-            let file = self.avoid_file(&avoided.host);
-            std::fs::remove_file(&file).map_err(|error| failed("remove", &file, &error))?;
-        }
-        Ok(!uids.is_empty())
-    }
-
-    fn avoid_file(&self, host: &HostName) -> PathBuf {
-        let name = format!("{}@{}", host.uid, host.node).replace('/', "-");
-        self.root.join("avoid").join(format!("{name}.json"))
-    }
-
-    /// The hosts that are avoided.
-    pub fn avoided(&self) -> Vec<Avoided> {
-        all_in(&self.root.join("avoid"))
     }
 }
 

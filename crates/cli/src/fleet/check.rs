@@ -1,14 +1,14 @@
 //! `deltabench fleet check`: what each host says of itself, before an experiment meets it.
 
 use super::read_file;
-use super::submit::{drained, engine};
+use super::submit::{drained, engine, out_of_service};
 use crate::arguments::fleet::{Check, LookArguments};
 use crate::clock::{now, run_name};
 use crate::config::Config;
 use crate::console::{print_stdout, say};
 use crate::failure::Failure;
 use crate::interrupt;
-use deltabench_fleet::engine::{Engine, JobState, Node, Submission};
+use deltabench_fleet::engine::{Engine, JobState, Submission};
 use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::look::{Answer, Look, Row, ahead_ms, rows, spoiled_servers, who_measures};
 use deltabench_fleet::ship;
@@ -33,6 +33,10 @@ const FSYNC_FOR: Duration = Duration::from_secs(1);
 /// How often answers are looked for: on this machine, and of hosts of a scheduler.
 const LOCAL: Duration = Duration::from_millis(200);
 const SCHEDULED: Duration = Duration::from_secs(2);
+
+/// Nobody could say later where a lane was measured. Jobs of a scheduler see no home and no variables.
+pub const NO_IDENTIFIER: &str =
+    "it cannot keep an identifier; as root: install -d -o USER /var/lib/deltabench";
 
 /// A host that was asked.
 struct Asked {
@@ -146,17 +150,6 @@ fn ask(
     Ok((asked, left_out))
 }
 
-/// Why the engine gives a host no jobs.
-fn out_of_service(node: &Node) -> Option<String> {
-    let states = ["drain", "down", "fail", "maint", "unknown", "power"];
-    let is_out = states.iter().any(|state| node.state.starts_with(state));
-    is_out.then(|| {
-        format!("{}: {}", node.state, node.reason)
-            .trim_end_matches(": ")
-            .to_owned()
-    })
-}
-
 /// Waits for answers; those that take too long are cancelled.
 fn answers(
     file: &FleetFile,
@@ -243,10 +236,7 @@ pub fn look(arguments: &LookArguments) -> Result<u8, Failure> {
         }
     }
     if host_identity().is_none() {
-        unfit.push(
-            "it cannot keep an identifier; as root: install -d -o USER /var/lib/deltabench"
-                .to_owned(),
-        );
+        unfit.push(NO_IDENTIFIER.to_owned());
     }
     match who_measures() {
         Ok(None) => {}

@@ -101,13 +101,32 @@ pub fn after(lanes_file: &Path, config: &Config) -> Result<u8, Failure> {
         lab: lanes.lab.clone(),
         ..config.clone()
     };
-    let mut store = open(&config)?;
+    let mut store = lab_of(&config, &lanes.execution)?;
     let place = (&spool, &lanes);
     let whole = watch::gather(&mut store, &config, place)?.is_empty();
     let code = watch::conclude(&store, &config, (&spool, &lanes))?;
     // A scheduler shows whether gathering worked; a regression is no failure of it.
     say(&format!("`deltabench fleet watch` would end with {code}"));
     Ok(if whole { 0 } else { NOT_MEASURED })
+}
+
+/// The lab where an execution was started. On another host that path may be no lab, or another one.
+fn lab_of(config: &Config, execution: &str) -> Result<Store, Failure> {
+    let store = open(config).ok();
+    let mut all = Vec::new();
+    if let Some(store) = &store {
+        all = store.executions().map_err(store_problem)?;
+    }
+    match store.filter(|_| all.iter().any(|one| one.name == execution)) {
+        Some(store) => Ok(store),
+        None => Err(Failure::Refused(
+            Problem::new(format!("this host does not see the lab of {execution}"))
+                .detail(format!("{} is not it", config.lab.display()))
+                .hint(format!(
+                    "where the lab is: `deltabench fleet watch {execution}` takes in what is sealed"
+                )),
+        )),
+    }
 }
 
 /// `deltabench fleet resume`.

@@ -8,11 +8,13 @@ use crate::failure::Failure;
 use clap::ValueEnum;
 use deltabench_fleet::engine::local::Local;
 use deltabench_fleet::engine::slurm::Slurm;
-use deltabench_fleet::engine::{After, Engine, JobState, Seen, Submission};
+use deltabench_fleet::engine::{After, Engine, JobState, Node, Seen, Submission};
 use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::ship::short;
 use deltabench_fleet::spool::{Avoided, Job, Spool};
+use deltabench_fleet::spread::nodes_to_keep_away;
+use deltabench_model::problem::Problem;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -183,13 +185,15 @@ impl<'a> Submitter<'a> {
         self.spool.set_job(&job).map_err(Failure::Failed)
     }
 
-    /// Keeps lanes that wait away from these hosts, and from no others.
+    /// Keeps lanes that wait away from hosts that are avoided, or have a repetition of them.
     ///
     /// Errors: those of the engine.
     pub fn avoid(&self) -> Result<(), Failure> {
-        let nodes = avoided_nodes(self.file, self.spool);
+        let away = Away::of(self.file, self.spool, self.engine.as_ref());
+        let away = away.map_err(Failure::Failed)?;
         for job in self.jobs_of(LANES)? {
-            self.engine.avoid(&job, &nodes).map_err(Failure::Failed)?;
+            let away = |lane| away.for_lane(self.lanes, lane);
+            self.engine.avoid(&job, &away).map_err(Failure::Failed)?;
         }
         Ok(())
     }
@@ -299,6 +303,57 @@ pub fn avoided_nodes(file: &FleetFile, spool: &Spool) -> Vec<String> {
     let all = spool.avoided().into_iter().chain(drained(file));
     let nodes: BTreeSet<String> = all.map(|one| one.host.node).collect();
     nodes.into_iter().collect()
+}
+
+/// Which hosts lanes keep away from.
+pub struct Away {
+    avoided: Vec<String>,
+    /// The hosts that lanes may get, where repetitions are to be on different ones.
+    usable: Option<Vec<String>>,
+    taken: Vec<(u32, String)>,
+}
+
+impl Away {
+    /// As it is now.
+    ///
+    /// Errors: those of the engine.
+    pub fn of(file: &FleetFile, spool: &Spool, engine: &dyn Engine) -> Result<Self, Problem> {
+        let avoided = avoided_nodes(file, spool);
+        let mut usable = None;
+        if file.spread {
+            let mut nodes = engine.nodes()?;
+            nodes.retain(|node| out_of_service(node).is_none() && engine.suits(node));
+            let names = nodes.into_iter().map(|node| node.name);
+            usable = Some(names.filter(|name| !avoided.contains(name)).collect());
+        }
+        Ok(Self {
+            avoided,
+            usable,
+            taken: spool.taken(),
+        })
+    }
+
+    /// Those that a lane keeps away from.
+    pub fn for_lane(&self, lanes: &Lanes, lane: u32) -> Vec<String> {
+        let mut away = self.avoided.clone();
+        if let Some(usable) = &self.usable {
+            away.extend(nodes_to_keep_away(lanes, lane, usable, &self.taken));
+        }
+        away.sort();
+        away.dedup();
+        away
+    }
+}
+
+/// Why the engine gives a host no jobs.
+pub fn out_of_service(node: &Node) -> Option<String> {
+    let states = ["drain", "down", "fail", "maint", "unknown", "power"];
+    let is_out = states.iter().any(|state| node.state.starts_with(state));
+    is_out.then(|| {
+        format!("{}: {}", node.state, node.reason)
+            .trim_end_matches(": ")
+            .to_owned()
+    })
 }
 
 /// The job of lanes. Its name is that of the first time that any are handed in.

@@ -17,11 +17,16 @@ use deltabench_fleet::state::{UnitState, UnitStatus, status};
 use deltabench_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How often to look at this machine's own lanes, and at those of a scheduler.
+/// How often to look at this machine's own lanes, and at those of a scheduler: there each look that finds
+/// nothing new doubles the time to the next one.
 const LOCAL: Duration = Duration::from_millis(500);
+const FIRST: Duration = Duration::from_secs(2);
 const SCHEDULED: Duration = Duration::from_secs(15);
+
+/// How often a lane that waits is hastened: the scheduler may hold it back again.
+const HASTENED: Duration = Duration::from_secs(30);
 
 /// Where all units of an execution are.
 pub fn states((spool, lanes): (&Spool, &Lanes)) -> Vec<UnitStatus> {
@@ -70,6 +75,8 @@ pub fn watch(
     let mut refused = false;
     let (mut avoided, mut waited) = (Vec::new(), Vec::new());
     let name = &place.1.execution;
+    let mut pause = FIRST;
+    let mut hastened = BTreeMap::new();
     loop {
         // Asked first: what ends after this is looked at once more.
         let alive = submitter.alive()?;
@@ -88,6 +95,7 @@ pub fn watch(
             let lines = table(&states, place.1);
             lines.iter().for_each(|line| say(line));
             before = seen;
+            pause = FIRST;
         }
         if alive.is_empty() {
             break;
@@ -97,8 +105,9 @@ pub fn watch(
             waits.iter().for_each(|line| say(line));
             waited = waits;
         }
-        hasten(&alive, &states, place.1, submitter)?;
-        avoid(&mut avoided, place, submitter);
+        // Before they are hastened: else they would begin where they must not.
+        avoid(&mut avoided, place, (submitter, &alive));
+        hasten(&mut hastened, &alive, (&states, place.1), submitter)?;
         if interrupted.load(Ordering::Relaxed) {
             say(&format!(
                 "{name} goes on; `deltabench fleet watch {name}` shows how, `deltabench fleet cancel \
@@ -108,8 +117,9 @@ pub fn watch(
         }
         std::thread::sleep(match submitter.engine_word() {
             EngineWord::Local => LOCAL,
-            EngineWord::Slurm => SCHEDULED,
+            EngineWord::Slurm => pause,
         });
+        pause = (pause * 2).min(SCHEDULED);
     }
     // What is sound comes in, also beside a file that was refused.
     gather(&mut store, config, place)?;
@@ -135,7 +145,17 @@ fn waiting(alive: &[Seen]) -> Vec<String> {
 
 /// Keeps lanes that wait away from hosts that were found unfit meanwhile: such a host ends its lanes at once,
 /// is idle again, and would be given all of them.
-fn avoid(known: &mut Vec<Avoided>, place: (&Spool, &Lanes), submitter: &Submitter<'_>) {
+fn avoid(
+    known: &mut Vec<Avoided>,
+    place: (&Spool, &Lanes),
+    (submitter, alive): (&Submitter<'_>, &[Seen]),
+) {
+    let waits = |one: &Seen| matches!(one.state, JobState::Waiting(_));
+    let mut told = Ok(());
+    if alive.iter().any(waits) {
+        // A lane that had to leave its host at once may not have kept itself away from it.
+        told = submitter.avoid();
+    }
     let avoided = place.0.avoided();
     if avoided == *known {
         return;
@@ -144,8 +164,7 @@ fn avoid(known: &mut Vec<Avoided>, place: (&Spool, &Lanes), submitter: &Submitte
         say(&avoided_line(host));
     }
     *known = avoided;
-    // The lanes that wait meet it again, and leave it then.
-    let told = submitter.avoid();
+    // Where the engine refuses, the lanes that wait meet the host again, and leave it then.
     match told.and_then(|()| submitter.no_host_is_left()) {
         Ok(true) => say(&format!("no host is left for the lanes that wait; {UNDO}")),
         Ok(false) => {}
@@ -161,10 +180,11 @@ fn avoided_line(avoided: &Avoided) -> String {
 }
 
 /// Lets lanes that lost their host, or go on later, begin at once: a scheduler holds them back for minutes.
+/// `known` says when each was.
 fn hasten(
+    known: &mut BTreeMap<(String, u32), Instant>,
     alive: &[Seen],
-    states: &[UnitStatus],
-    lanes: &Lanes,
+    (states, lanes): (&[UnitStatus], &Lanes),
     submitter: &Submitter<'_>,
 ) -> Result<(), Failure> {
     for seen in alive {
@@ -173,8 +193,11 @@ fn hasten(
             lane.is_some_and(|lane| lane.units.contains(&unit.unit))
         };
         let has_begun = states.iter().filter(own).any(|unit| unit.attempts > 0);
-        if has_begun && matches!(seen.state, JobState::Waiting(_)) {
+        let key = (seen.job.clone(), seen.element);
+        let is_new = known.get(&key).is_none_or(|at| at.elapsed() > HASTENED);
+        if has_begun && is_new && matches!(seen.state, JobState::Waiting(_)) {
             submitter.hasten(seen)?;
+            known.insert(key, Instant::now());
         }
     }
     Ok(())
