@@ -166,7 +166,7 @@ pub fn resume(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Fa
         }
         lanes => {
             let names: Vec<String> = lanes.iter().map(ToString::to_string).collect();
-            say(&format!("handing in again: lanes {}", names.join(", ")));
+            say(&format!("handing in again: lane {}", names.join(", ")));
             submitter.submit(lanes)?;
         }
     }

@@ -86,7 +86,8 @@ pub fn watch(
         if has_sealed && !refused {
             refused = !gather(&mut store, config, place)?.is_empty();
         }
-        let states = states(place);
+        let mut states = states(place);
+        lost(&mut states, &alive, place.1);
         let seen: Vec<(UnitState, u32)> = states
             .iter()
             .map(|unit| (unit.state, unit.attempts))
@@ -123,7 +124,23 @@ pub fn watch(
     }
     // What is sound comes in, also beside a file that was refused.
     gather(&mut store, config, place)?;
-    conclude(&store, config, place)
+    let mut states = states(place);
+    lost(&mut states, &[], place.1);
+    conclude_on(&store, config, place, states)
+}
+
+/// An attempt whose lane does not run any more was killed before it could say so.
+fn lost(states: &mut [UnitStatus], alive: &[Seen], lanes: &Lanes) {
+    for unit in { states.iter_mut() }.filter(|unit| unit.state == UnitState::Running) {
+        let lane = lanes.lane_of(unit.unit).map(|lane| lane.lane);
+        // One that waits may have begun since.
+        let is_alive = alive.iter().any(|one| Some(one.element) == lane);
+        if !is_alive {
+            unit.state = UnitState::Silent;
+            unit.beat = None;
+            "its lane was killed".clone_into(&mut unit.text);
+        }
+    }
 }
 
 /// Why lanes wait, in the engine's words: a line for each reason.
@@ -131,7 +148,7 @@ fn waiting(alive: &[Seen]) -> Vec<String> {
     let mut reasons: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for seen in alive {
         if let JobState::Waiting(why) = &seen.state
-            && !why.is_empty()
+            && !matches!(why.as_str(), "" | "None")
         {
             reasons.entry(why).or_default().insert(seen.element);
         }
@@ -228,8 +245,16 @@ fn elsewhere(
 
 /// Reports on an execution of which nothing runs any more.
 pub fn conclude(store: &Store, config: &Config, place: (&Spool, &Lanes)) -> Result<u8, Failure> {
+    conclude_on(store, config, place, states(place))
+}
+
+fn conclude_on(
+    store: &Store,
+    config: &Config,
+    place: (&Spool, &Lanes),
+    mut states: Vec<UnitStatus>,
+) -> Result<u8, Failure> {
     let (_, lanes) = place;
-    let mut states = states(place);
     elsewhere(store, place, &mut states)?;
     let missing: Vec<&UnitStatus> = { states.iter() }
         .filter(|unit| unit.state != UnitState::Gathered)
@@ -324,6 +349,7 @@ mod tests {
             seen(0, JobState::Running("n1".to_owned())),
             waits(1, "Resources"),
             waits(3, ""),
+            waits(4, "None"),
         ];
         assert_eq!(waiting(&alive), ["  waiting: lane 1, 2 (Resources)"]);
     }

@@ -24,8 +24,9 @@ const AWAY: [&str; 8] = [
 ];
 
 /// What they say of jobs that are forgotten, have ended, or no longer wait.
-const UNKNOWN: [&str; 4] = [
+const UNKNOWN: [&str; 5] = [
     "Invalid job id specified",
+    "Job has already finished",
     "already completing or completed",
     "no longer pending execution",
     "Job/step already completing",
