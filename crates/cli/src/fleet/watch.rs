@@ -108,7 +108,7 @@ pub fn watch(
         }
         // Before they are hastened: else they would begin where they must not.
         avoid(&mut avoided, place, (submitter, &alive));
-        hasten(&mut hastened, &alive, (&states, place.1), submitter)?;
+        hasten(&mut hastened, &alive, (&states, place.1), submitter);
         if interrupted.load(Ordering::Relaxed) {
             say(&format!(
                 "{name} goes on; `deltabench fleet watch {name}` shows how, `deltabench fleet cancel \
@@ -203,7 +203,7 @@ fn hasten(
     alive: &[Seen],
     (states, lanes): (&[UnitStatus], &Lanes),
     submitter: &Submitter<'_>,
-) -> Result<(), Failure> {
+) {
     for seen in alive {
         let own = |unit: &&UnitStatus| {
             let lane = lanes.lane(seen.element);
@@ -213,11 +213,13 @@ fn hasten(
         let key = (seen.job.clone(), seen.element);
         let is_new = known.get(&key).is_none_or(|at| at.elapsed() > HASTENED);
         if has_begun && is_new && matches!(seen.state, JobState::Waiting(_)) {
-            submitter.hasten(seen)?;
+            // It comes back later by itself.
+            if let Err(failure) = submitter.hasten(seen) {
+                say(&failure.problem().to_string());
+            }
             known.insert(key, Instant::now());
         }
     }
-    Ok(())
 }
 
 /// Units whose measurements another lab has taken in are not done for this one.

@@ -24,6 +24,9 @@ const SETTLING: Duration = Duration::from_secs(20);
 /// After this long every clock that counts seconds shows a later one.
 const NEXT_SECOND: Duration = Duration::from_millis(1100);
 
+/// How users exclude nodes by themselves.
+const EXCLUDE: &str = "--exclude=";
+
 /// What the words of Slurm follow if it does not put an element back into its queue.
 const NOT_PUT_BACK: &str = "not put back: ";
 
@@ -143,7 +146,10 @@ impl Engine for Slurm {
     }
 
     fn suits(&self, node: &Node) -> bool {
-        { self.constraint.as_deref() }.is_none_or(|wanted| has_features(node, wanted))
+        let left_out = self.left_out();
+        let mut left_out = left_out.iter().flat_map(|names| names.split(','));
+        let has = { self.constraint.as_deref() }.is_none_or(|wanted| has_features(node, wanted));
+        has && left_out.all(|name| name != node.name)
     }
 
     fn drain(&self, node: &str, reason: &str) -> Result<(), Problem> {
@@ -183,7 +189,7 @@ impl Engine for Slurm {
                 .push(one.element);
         }
         for (nodes, elements) in groups {
-            let (elements, nodes) = exclusion(job, &elements, &nodes);
+            let (elements, nodes) = self.exclusion(job, &elements, &nodes);
             let words = ["update", elements.as_str(), nodes.as_str()];
             unless_ended(self.ask("scontrol", &words).map(drop))?;
         }
@@ -192,7 +198,7 @@ impl Engine for Slurm {
 
     fn elsewhere(&self, job: &str, element: u32, nodes: &[String]) -> Result<bool, Problem> {
         let name = format!("{job}_{element}");
-        let (elements, nodes) = exclusion(job, &[element], nodes);
+        let (elements, nodes) = self.exclusion(job, &[element], nodes);
         let left = self.ask("/bin/sh", &["-c", LEAVE, "sh", &name, &elements, &nodes]);
         match unless_ended(left.map(drop)) {
             Ok(()) => Ok(true),
@@ -240,6 +246,26 @@ impl Engine for Slurm {
 }
 
 impl Slurm {
+    /// The nodes that users exclude with an option of their own. Of two such options Slurm takes the last.
+    fn left_out(&self) -> Vec<&str> {
+        let own = self.extra.iter();
+        own.filter_map(|word| word.strip_prefix(EXCLUDE)).collect()
+    }
+
+    /// The words of `scontrol update` that keep elements away from nodes, and from no others but those that
+    /// users exclude.
+    fn exclusion(&self, job: &str, elements: &[u32], nodes: &[String]) -> (String, String) {
+        let elements = format!("JobId={job}_[{}]", script::ranges(elements));
+        let nodes = self.excluded(nodes).join(",");
+        (elements, format!("ExcNodeList={nodes}"))
+    }
+
+    fn excluded<'a>(&'a self, nodes: &'a [String]) -> Vec<&'a str> {
+        let mut all: Vec<&str> = nodes.iter().map(String::as_str).collect();
+        all.extend(self.left_out());
+        all
+    }
+
     /// Writes the script under a name that is free.
     fn write_script(&self, submission: &Submission) -> Result<PathBuf, Problem> {
         let cannot = |path: &Path, error: std::io::Error| {
@@ -282,12 +308,6 @@ fn has_features(node: &Node, wanted: &str) -> bool {
     let is_plain = |letter: char| !"[]()*:".contains(letter);
     let has = |word: &str| node.features.iter().any(|feature| feature == word.trim());
     !wanted.chars().all(is_plain) || wanted.split('|').any(|all| all.split('&').all(has))
-}
-
-/// The words of `scontrol update` that keep elements away from nodes, and from no others.
-fn exclusion(job: &str, elements: &[u32], nodes: &[String]) -> (String, String) {
-    let elements = format!("JobId={job}_[{}]", script::ranges(elements));
-    (elements, format!("ExcNodeList={}", nodes.join(",")))
 }
 
 /// Slurm does not say that only avoided hosts are left.
@@ -345,7 +365,12 @@ mod tests {
             std::fs::write(&scontrol, text).unwrap();
             std::fs::set_permissions(&scontrol, std::fs::Permissions::from_mode(0o755)).unwrap();
             let path = format!("{}:/usr/bin:/bin", place.path().display());
-            let (elements, nodes) = exclusion("7", &[3], &["n1".to_owned(), "n2".to_owned()]);
+            // What users exclude stays so.
+            let slurm = Slurm {
+                extra: vec!["--exclude=n2".to_owned()],
+                ..Slurm::default()
+            };
+            let (elements, nodes) = slurm.exclusion("7", &[3], &["n1".to_owned()]);
             let mut shell = Command::new("/bin/sh");
             shell.args(["-c", LEAVE, "sh", "7_3", &elements, &nodes]);
             shell.env("PATH", path).output().unwrap()
