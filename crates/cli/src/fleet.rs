@@ -118,11 +118,10 @@ fn begin(arguments: &FleetRun, config: &Config) -> Result<u8, Failure> {
     let all: Vec<u32> = lanes.lanes.iter().map(|lane| lane.lane).collect();
     submitter.submit(&all)?;
     say(&format!(
-        "{}: {} units in {} lanes are handed in; `deltabench fleet watch` shows how they go on, \
+        "{}: {} handed in; `deltabench fleet watch` shows how they go on, \
          `deltabench fleet cancel` ends them",
         lanes.execution,
-        lanes.units.len(),
-        lanes.lanes.len()
+        outlook::counts(&lanes)
     ));
     if arguments.detach {
         return Ok(0);

@@ -1,7 +1,7 @@
 //! Which host is unlike the others of its class, by what the base does on it.
 
 use deltabench_stats::summary::{mean, median};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Hosts of a class from which one can be told from the others.
 const HOSTS: usize = 4;
@@ -52,7 +52,8 @@ pub fn odd_hosts(rates: &[BaseRate]) -> Vec<OddHost> {
 }
 
 fn of_class(cells: &BTreeMap<&str, BTreeMap<&str, Vec<f64>>>) -> Vec<OddHost> {
-    let count = cells.values().map(BTreeMap::len).max().unwrap_or(0);
+    let all: BTreeSet<&str> = cells.values().flat_map(BTreeMap::keys).copied().collect();
+    let count = all.len();
     if count < HOSTS {
         return Vec::new();
     }
@@ -135,6 +136,11 @@ mod tests {
     #[test]
     fn cells_that_some_hosts_lack_say_nothing() {
         let mut all = rates("epyc", &[1.0, 1.0, 1.0, 0.9]);
+        all.retain(|one| one.cell == "point" || one.host != "epyc 0");
+        all.retain(|one| one.cell == "scan" || one.host != "epyc 1");
+        assert_eq!(odd_hosts(&all), []);
+        // Four of five in each cell.
+        let mut all = rates("epyc", &[1.0, 1.0, 1.0, 1.0, 0.9]);
         all.retain(|one| one.cell == "point" || one.host != "epyc 0");
         all.retain(|one| one.cell == "scan" || one.host != "epyc 1");
         assert_eq!(odd_hosts(&all), []);

@@ -5,7 +5,9 @@ pub mod slurm;
 
 use deltabench_model::problem::Problem;
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An array of equal jobs, an element each lane.
@@ -29,6 +31,8 @@ pub struct Submission {
     pub after: Option<After>,
     /// Where the output of each element and the script go: a directory that all hosts see.
     pub directory: PathBuf,
+    /// Locked for as long as a command of the scheduler hands it in, also where who started that is killed.
+    pub held: Option<Arc<File>>,
 }
 
 /// What a job waits for.
@@ -104,6 +108,11 @@ pub trait Engine {
     /// The hosts.
     fn nodes(&self) -> Result<Vec<Node>, Problem>;
 
+    /// Whether a host is what the fleet file asks for, as far as its features tell.
+    fn suits(&self, _node: &Node) -> bool {
+        true
+    }
+
     /// Takes no more jobs to this host, with the reason for whoever looks after it. What runs there goes on.
     fn drain(&self, node: &str, reason: &str) -> Result<(), Problem> {
         Err(
@@ -117,8 +126,9 @@ pub trait Engine {
         Ok(())
     }
 
-    /// Keeps the elements of a job that wait away from these hosts, and from no others.
-    fn avoid(&self, _job: &str, _nodes: &[String]) -> Result<(), Problem> {
+    /// Keeps each element of a job that waits away from the hosts that `away` names for it, and from no
+    /// others.
+    fn avoid(&self, _job: &str, _away: &dyn Fn(u32) -> Vec<String>) -> Result<(), Problem> {
         Ok(())
     }
 

@@ -54,6 +54,8 @@ pub struct FleetFile {
     pub slurm: SlurmOptions,
     pub by: By,
     pub on_loss: OnLoss,
+    /// Whether repetitions of the same parts keep to different hosts while there are hosts without one.
+    pub spread: bool,
     /// How many lanes may run at once; absent: as many as there are hosts.
     pub hosts: Option<u32>,
     /// The time limit of a lane is its estimate times this, and 30 minutes.
@@ -111,6 +113,7 @@ impl FleetFile {
             slurm,
             by: By::Repetition,
             on_loss: OnLoss::Continue,
+            spread: false,
             hosts: None,
             margin: 2.0,
             wait_minutes: 10,
@@ -122,11 +125,12 @@ impl FleetFile {
     }
 
     fn lanes(&mut self, section: &Section<'_>) -> Result<(), Problem> {
-        section.allow(&["by", "on_loss", "hosts", "margin", "wait_minutes"])?;
+        section.allow(&["by", "on_loss", "spread", "hosts", "margin", "wait_minutes"])?;
         let words = [("repetition", By::Repetition), ("part", By::Part)];
         self.by = section.word("by", &words)?.unwrap_or(self.by);
         let words = [("continue", OnLoss::Continue), ("restart", OnLoss::Restart)];
         self.on_loss = section.word("on_loss", &words)?.unwrap_or(self.on_loss);
+        self.spread = section.flag("spread")?.unwrap_or(self.spread);
         self.hosts = section.number("hosts", 1..=1000)?;
         self.margin = section
             .fraction("margin", 1.0..=20.0)?
@@ -179,10 +183,11 @@ mod tests {
             "{SMALL}local = \"/l\"\ncheck = false\nadmission = false\n[slurm]\npartition = \"bench\"\n\
              constraint = \"epyc&nvme\"\n\
              extra = [\"--account=perf\"]\n[lanes]\nby = \"part\"\non_loss = \"restart\"\n\
-             hosts = 4\nmargin = 3\nwait_minutes = 0"
+             spread = true\nhosts = 4\nmargin = 3\nwait_minutes = 0"
         );
         let file = FleetFile::read("f", &text).unwrap();
         assert_eq!((small.admission, file.admission), (true, false));
+        assert_eq!((small.spread, file.spread), (false, true));
         assert_eq!(file.slurm.constraint.as_deref(), Some("epyc&nvme"));
         assert_eq!(file.slurm.extra, ["--account=perf"]);
         assert_eq!(

@@ -6,9 +6,9 @@ use crate::whole_file::failed;
 use deltabench_model::problem::Problem;
 use deltabench_proc::Process;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -66,6 +66,16 @@ impl Holder {
             pid,
             process_start,
         }
+    }
+
+    /// Whether a lock file says so by our own word, of a process of our own. Another user may write anything
+    /// there, and a lane ends its older attempt.
+    pub fn is_ours(&self, lock: &Path) -> bool {
+        let us = deltabench_proc::host::our_user();
+        let is_our =
+            |data: std::io::Result<Metadata>| data.is_ok_and(|data| Some(data.uid()) == us);
+        let process = std::fs::metadata(format!("/proc/{}", self.pid));
+        is_our(std::fs::symlink_metadata(lock)) && is_our(process)
     }
 
     /// Whether that process still runs.
@@ -252,6 +262,26 @@ mod tests {
         assert!(beside_others(&path).is_err());
         // Where there can be no file there can be no lane.
         assert!(beside_others(Path::new("/proc/no/lock")).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_another_user_wrote_into_the_lock_is_no_word_of_ours() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join(NAME);
+        let holder = Holder::own("e", 3);
+        let _lane = alone(&path, &holder).unwrap().unwrap();
+        assert!(holder.is_ours(&path));
+        let nobody = Holder {
+            pid: 0,
+            ..holder.clone()
+        };
+        assert!(!nobody.is_ours(&path), "no such process");
+        // Only root can give files away; others have files of root.
+        let theirs = match std::os::unix::fs::chown(&path, Some(12_345), None) {
+            Ok(()) => path,
+            Err(_) => PathBuf::from("/etc/passwd"),
+        };
+        assert!(!holder.is_ours(&theirs));
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod look;
 pub mod seal;
 pub mod ship;
 pub mod spool;
+pub mod spread;
 pub mod state;
 mod tree;
 mod whole_file;

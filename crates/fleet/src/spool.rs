@@ -5,12 +5,17 @@
 //!                    jobs/N.json            what is, or was to be, handed to the engine
 //!                    handing.lock           who hands lanes in has it locked
 //!                    cancelled              no attempt is begun or gone on with any more
-//!                    avoid/UID.json         a host that was found unfit
+//!                    avoid/UID@NODE.json    a host that was found unfit; a machine may have several nodes
+//!                    taken/LANE@NODE        a node on which a lane has begun
 //!                    admitted/UID.json      a host on which a server was as fast as itself
 //!                    unit-007/attempt-1/    made by the host that takes the unit; a later attempt ends it
 //!                        owner.json  beat.json  end.json  sealed-SHA256.sqlite.gz  gathered-SHA256
 //!                        damaged-…          a sealed file that is not what its name says
 //! ```
+
+mod hosts;
+
+pub use hosts::{Avoided, FAILURES};
 
 use crate::host_lock::is_process;
 use crate::lanes::{Lane, Lanes};
@@ -135,13 +140,6 @@ impl Job {
     pub fn is_settled(&self) -> bool {
         self.job.is_some() || self.given_up
     }
-}
-
-/// A host that an execution avoids.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Avoided {
-    pub host: HostName,
-    pub why: String,
 }
 
 /// The directory.
@@ -456,57 +454,6 @@ impl Spool {
     pub fn jobs(&self) -> Vec<Job> {
         all_in(&self.root.join("jobs"))
     }
-
-    /// Avoids a host from now on.
-    ///
-    /// Errors: a directory that cannot be written.
-    pub fn avoid(&self, avoided: &Avoided) -> Result<(), Problem> {
-        make(&self.root.join("avoid"))?;
-        write_json(&self.avoid_file(&avoided.host), avoided)
-    }
-
-    /// Says that a host can tell equal things, and need not show it again in this execution.
-    ///
-    /// Errors: a directory that cannot be written.
-    pub fn admit(&self, host: &HostName) -> Result<(), Problem> {
-        make(&self.root.join("admitted"))?;
-        write_json(&self.admitted_file(host), host)
-    }
-
-    /// Whether it has shown that.
-    pub fn has_admitted(&self, host: &HostName) -> bool {
-        self.admitted_file(host).exists()
-    }
-
-    fn admitted_file(&self, host: &HostName) -> PathBuf {
-        let name = host.uid.replace('/', "-");
-        self.root.join("admitted").join(format!("{name}.json"))
-    }
-
-    /// Avoids a host no more, which is named by its identifier or the engine's name; whether it was avoided.
-    ///
-    /// Errors: a file that cannot be removed.
-    pub fn forgive(&self, host: &str) -> Result<bool, Problem> {
-        let mut was = false;
-        for avoided in self.avoided() {
-            if avoided.host.uid == host || avoided.host.node == host {
-                let file = self.avoid_file(&avoided.host);
-                std::fs::remove_file(&file).map_err(|error| failed("remove", &file, &error))?;
-                was = true;
-            }
-        }
-        Ok(was)
-    }
-
-    fn avoid_file(&self, host: &HostName) -> PathBuf {
-        let name = host.uid.replace('/', "-");
-        self.root.join("avoid").join(format!("{name}.json"))
-    }
-
-    /// The hosts that are avoided.
-    pub fn avoided(&self) -> Vec<Avoided> {
-        all_in(&self.root.join("avoid"))
-    }
 }
 
 impl Attempt {
@@ -725,6 +672,22 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_with_two_nodes_is_avoided_by_both_and_forgiven_by_either() {
+        let place = tempfile::tempdir().unwrap();
+        let spool = spool(place.path());
+        for node in ["n1", "n2"] {
+            let (uid, node) = ("u".to_owned(), node.to_owned());
+            let host = HostName { uid, node };
+            let why = "cold".to_owned();
+            spool.avoid(&Avoided { host, why }).unwrap();
+        }
+        let nodes = spool.avoided().into_iter().map(|one| one.host.node);
+        assert_eq!(nodes.collect::<Vec<_>>(), ["n1", "n2"]);
+        assert!(spool.forgive("n2").unwrap());
+        assert_eq!(spool.avoided(), []);
+    }
+
+    #[test]
     fn a_host_is_forgiven_by_either_name_and_units_go_elsewhere_once() {
         let place = tempfile::tempdir().unwrap();
         let spool = spool(place.path());
@@ -735,6 +698,8 @@ mod tests {
         }
         assert!(spool.forgive("node u/1").unwrap() && !spool.forgive("u/1").unwrap());
         assert_eq!(spool.avoided().len(), 1);
+        let admitted = |name: &str| spool.has_admitted(&owner(name, 0, 0).host);
+        assert!(admitted("u/1") && !admitted("u2"), "undone is overruled");
         for expected in [false, true] {
             let attempt = spool.claim(1, &owner("a", 1, 1)).unwrap();
             let end = End {

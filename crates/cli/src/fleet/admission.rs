@@ -31,10 +31,13 @@ const APART: f64 = 0.05;
 const WIDE: f64 = 0.25;
 
 /// What came of it.
+#[derive(Debug, PartialEq)]
 pub enum Admission {
     Admitted,
     /// Why nothing can be measured there, in words.
     Unfit(String),
+    /// Nothing was compared: the lane goes on, and the next one tries again.
+    Untold,
     /// Somebody wants the lane to stop.
     Stopped,
 }
@@ -48,7 +51,7 @@ pub fn admission(unit: &Unit, place: &Place<'_>) -> Result<Admission, Failure> {
     let base = plan.servers.first().map(|server| &server.installation);
     let Some(base) = base.filter(|base| base.remote.is_none() && plan.work == Work::default())
     else {
-        return Ok(Admission::Admitted);
+        return Ok(Admission::Untold);
     };
     let target = ServerWish::plain(base.clone());
     let mut request = small(vec![ANCHOR.to_owned()], ROWS, BLOCKS, plan.seed);
@@ -78,11 +81,21 @@ pub fn admission(unit: &Unit, place: &Place<'_>) -> Result<Admission, Failure> {
     let comparison = measured.judged.into_comparison();
     let cells = comparison.cells.iter().chain(&comparison.placebo_cells);
     let ratios: Vec<Ratio> = cells.filter_map(throughput).collect();
-    say(&format!("against itself: {}", in_words(&ratios)));
-    Ok(match why_unfit(&ratios) {
+    let found = judged(&ratios);
+    say(&match found {
+        Admission::Untold => "against itself: too few blocks to tell".to_owned(),
+        _ => format!("against itself: {}", in_words(&ratios)),
+    });
+    Ok(found)
+}
+
+/// Without an interval nothing is known of the host.
+fn judged(ratios: &[Ratio]) -> Admission {
+    match why_unfit(ratios) {
         Some(why) => Admission::Unfit(why),
-        None => Admission::Admitted,
-    })
+        None if ratios.iter().any(|ratio| ratio.ci95.is_some()) => Admission::Admitted,
+        None => Admission::Untold,
+    }
 }
 
 fn throughput(cell: &CellComparison) -> Option<Ratio> {
@@ -153,6 +166,12 @@ mod tests {
             ci95: None,
             ..ratio(0.5, 0.5)
         };
-        assert_eq!(why_unfit(&[one]), None, "a single block says nothing");
+        assert_eq!(
+            judged(&[one]),
+            Admission::Untold,
+            "a single block says nothing"
+        );
+        assert_eq!(judged(&[]), Admission::Untold);
+        assert_eq!(judged(&[one, ratio(0.97, 1.02)]), Admission::Admitted);
     }
 }

@@ -1,21 +1,24 @@
 //! `deltabench fleet check`: what each host says of itself, before an experiment meets it.
 
 use super::read_file;
-use super::submit::{drained, engine};
+use super::submit::{drained, engine, out_of_service};
 use crate::arguments::fleet::{Check, LookArguments};
 use crate::clock::{now, run_name};
 use crate::config::Config;
 use crate::console::{print_stdout, say};
 use crate::failure::Failure;
 use crate::interrupt;
-use deltabench_fleet::engine::{Engine, JobState, Node, Submission};
+use deltabench_fleet::engine::{Engine, JobState, Submission};
 use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::look::{Answer, Look, Row, ahead_ms, rows, spoiled_servers, who_measures};
 use deltabench_fleet::ship;
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
-use deltabench_observe::{DiskFacts, HostSample, Outcome, preflight, read_host};
+use deltabench_observe::{DiskFacts, HostSample, Outcome, host_identity, preflight, read_host};
 use std::ffi::OsString;
+use std::fs::{DirBuilder, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -30,6 +33,10 @@ const FSYNC_FOR: Duration = Duration::from_secs(1);
 /// How often answers are looked for: on this machine, and of hosts of a scheduler.
 const LOCAL: Duration = Duration::from_millis(200);
 const SCHEDULED: Duration = Duration::from_secs(2);
+
+/// Nobody could say later where a lane was measured. Jobs of a scheduler see no home and no variables.
+pub const NO_IDENTIFIER: &str =
+    "it cannot keep an identifier; as root: install -d -o USER /var/lib/deltabench";
 
 /// A host that was asked.
 struct Asked {
@@ -124,6 +131,7 @@ fn ask(
             only: Some(node.name.clone()),
             after: None,
             directory: directory.to_owned(),
+            held: None,
         };
         match engine.submit(&submission) {
             Ok(job) => asked.push(Asked {
@@ -140,17 +148,6 @@ fn ask(
         }
     }
     Ok((asked, left_out))
-}
-
-/// Why the engine gives a host no jobs.
-fn out_of_service(node: &Node) -> Option<String> {
-    let states = ["drain", "down", "fail", "maint", "unknown", "power"];
-    let is_out = states.iter().any(|state| node.state.starts_with(state));
-    is_out.then(|| {
-        format!("{}: {}", node.state, node.reason)
-            .trim_end_matches(": ")
-            .to_owned()
-    })
 }
 
 /// Waits for answers; those that take too long are cancelled.
@@ -223,10 +220,10 @@ pub fn look(arguments: &LookArguments) -> Result<u8, Failure> {
     let place = local_directory(arguments.local.as_deref());
     let facts = read_host();
     let sample = HostSample::take(LOOK, facts.online_cores);
-    let disk = match std::fs::create_dir_all(&place) {
+    let disk = match make_local(&place, arguments.local.is_none()) {
         Ok(()) => Some(DiskFacts::probe(&place, FSYNC_FOR)),
-        Err(error) => {
-            unfit.push(format!("cannot write {}: {error}", place.display()));
+        Err(why) => {
+            unfit.push(why);
             None
         }
     };
@@ -237,6 +234,9 @@ pub fn look(arguments: &LookArguments) -> Result<u8, Failure> {
             Outcome::Found(Severity::Confounder) => warnings.push(text),
             _ => {}
         }
+    }
+    if host_identity().is_none() {
+        unfit.push(NO_IDENTIFIER.to_owned());
     }
     match who_measures() {
         Ok(None) => {}
@@ -272,4 +272,58 @@ pub fn local_directory(named: Option<&Path>) -> PathBuf {
         || PathBuf::from(format!("/var/tmp/deltabench-fleet-{user}")),
         Path::to_owned,
     )
+}
+
+/// Makes it. In a directory that everybody writes, somebody may have taken its name: it has to be ours, and
+/// others can write nothing in it.
+///
+/// Errors: why labs cannot be there.
+pub fn make_local(place: &Path, in_public: bool) -> Result<(), String> {
+    let cannot = |error: std::io::Error| format!("cannot write {}: {error}", place.display());
+    if !in_public {
+        return std::fs::create_dir_all(place).map_err(cannot);
+    }
+    let us = deltabench_proc::host::our_user();
+    // Servers that root starts run as another user, from copies in it.
+    let mode = if us == Some(0) { 0o711 } else { 0o700 };
+    match DirBuilder::new().mode(mode).create(place) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(cannot(error)),
+        _ => {}
+    }
+    let found = std::fs::symlink_metadata(place).map_err(cannot)?;
+    if !found.is_dir() || Some(found.uid()) != us {
+        return Err(format!(
+            "{} belongs to somebody else or is a link: see who made it, or set `local` in the fleet file",
+            place.display()
+        ));
+    }
+    std::fs::set_permissions(place, Permissions::from_mode(mode)).map_err(cannot)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labs_are_in_a_directory_of_ours_and_not_behind_a_link() {
+        let public = tempfile::tempdir().unwrap();
+        let place = public.path().join("deltabench-fleet-7");
+        std::fs::create_dir(&place).unwrap();
+        std::fs::set_permissions(&place, Permissions::from_mode(0o777)).unwrap();
+        make_local(&place, true).unwrap();
+        let mode = std::fs::metadata(&place).unwrap().permissions().mode();
+        assert_eq!(mode & 0o066, 0, "{mode:o}");
+        let link = public.path().join("link");
+        std::os::unix::fs::symlink(&place, &link).unwrap();
+        let why = make_local(&link, true).unwrap_err();
+        assert!(why.contains("is a link"), "{why}");
+        // Whoever names a place may name a link.
+        make_local(&link, false).unwrap();
+        // Only root can give directories away; others have those of root.
+        let theirs = match std::os::unix::fs::chown(&place, Some(12_345), None) {
+            Ok(()) => place,
+            Err(_) => PathBuf::from("/usr"),
+        };
+        assert!(make_local(&theirs, true).is_err());
+    }
 }

@@ -8,10 +8,10 @@ use crate::console::{print_stdout, say};
 use crate::failure::{Failure, NOT_MEASURED};
 use crate::store::{open, store_problem};
 use deltabench_fleet::engine::{JobState, Seen};
-use deltabench_fleet::file::FleetFile;
+use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::spool::Spool;
-use deltabench_fleet::state::{UnitState, status};
+use deltabench_fleet::state::{UnitState, UnitStatus, status};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_store::Store;
 use std::path::Path;
@@ -101,13 +101,32 @@ pub fn after(lanes_file: &Path, config: &Config) -> Result<u8, Failure> {
         lab: lanes.lab.clone(),
         ..config.clone()
     };
-    let mut store = open(&config)?;
+    let mut store = lab_of(&config, &lanes.execution)?;
     let place = (&spool, &lanes);
     let whole = watch::gather(&mut store, &config, place)?.is_empty();
     let code = watch::conclude(&store, &config, (&spool, &lanes))?;
     // A scheduler shows whether gathering worked; a regression is no failure of it.
     say(&format!("`deltabench fleet watch` would end with {code}"));
     Ok(if whole { 0 } else { NOT_MEASURED })
+}
+
+/// The lab where an execution was started. On another host that path may be no lab, or another one.
+fn lab_of(config: &Config, execution: &str) -> Result<Store, Failure> {
+    let store = open(config).ok();
+    let mut all = Vec::new();
+    if let Some(store) = &store {
+        all = store.executions().map_err(store_problem)?;
+    }
+    match store.filter(|_| all.iter().any(|one| one.name == execution)) {
+        Some(store) => Ok(store),
+        None => Err(Failure::Refused(
+            Problem::new(format!("this host does not see the lab of {execution}"))
+                .detail(format!("{} is not it", config.lab.display()))
+                .hint(format!(
+                    "where the lab is: `deltabench fleet watch {execution}` takes in what is sealed"
+                )),
+        )),
+    }
 }
 
 /// `deltabench fleet resume`.
@@ -147,7 +166,7 @@ pub fn resume(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Fa
         }
         lanes => {
             let names: Vec<String> = lanes.iter().map(ToString::to_string).collect();
-            say(&format!("handing in again: lanes {}", names.join(", ")));
+            say(&format!("handing in again: lane {}", names.join(", ")));
             submitter.submit(lanes)?;
         }
     }
@@ -166,11 +185,9 @@ fn left((spool, lanes): (&Spool, &Lanes), submitter: &Submitter<'_>) -> Result<V
             .iter()
             .filter(|one| one.element == lane.lane)
             .collect();
-        let is_silent = states().any(|unit| unit.state == UnitState::Silent);
-        let runs = own
-            .iter()
-            .any(|one| matches!(one.state, JobState::Running(_)));
-        if is_silent && runs {
+        // The local engine has one node, whatever a lane calls it.
+        let is_local = submitter.engine_word() == EngineWord::Local;
+        if states().any(|unit| is_silent_there(&unit, &own, is_local)) {
             for seen in &own {
                 submitter.end(seen)?;
             }
@@ -192,7 +209,16 @@ fn left((spool, lanes): (&Spool, &Lanes), submitter: &Submitter<'_>) -> Result<V
     Ok(left)
 }
 
-fn may_go_on(spool: &Spool, unit: &deltabench_fleet::state::UnitStatus) -> bool {
+/// Whether nothing is heard of a unit from the node on which its lane runs. A lane that went elsewhere leaves
+/// attempts without an end behind.
+fn is_silent_there(unit: &UnitStatus, own: &[&Seen], any_node: bool) -> bool {
+    let node = unit.host.as_ref().map(|host| &host.node);
+    let there =
+        |one: &&Seen| matches!(&one.state, JobState::Running(at) if any_node || Some(at) == node);
+    unit.state == UnitState::Silent && own.iter().any(there)
+}
+
+fn may_go_on(spool: &Spool, unit: &UnitStatus) -> bool {
     match unit.state {
         UnitState::Sealed | UnitState::Gathered => false,
         UnitState::Failed | UnitState::Unfit => !spool.has_failed(unit.unit),
@@ -254,4 +280,42 @@ pub fn logs(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Fail
         print_stdout(&format!("{}\n{}", file.display(), text.trim_end()))?;
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_fleet::spool::HostName;
+
+    #[test]
+    fn a_lane_that_went_elsewhere_is_not_silent_because_of_its_lost_host() {
+        let unit = |state| UnitStatus {
+            unit: 1,
+            state,
+            attempts: 1,
+            host: Some(HostName {
+                uid: "u".to_owned(),
+                node: "n1".to_owned(),
+            }),
+            beat: None,
+            text: String::new(),
+        };
+        let seen = |state| Seen {
+            job: "7".to_owned(),
+            element: 0,
+            state,
+        };
+        let at = |node: &str| seen(JobState::Running(node.to_owned()));
+        let silent = unit(UnitState::Silent);
+        assert!(is_silent_there(&silent, &[&at("n1")], false));
+        assert!(!is_silent_there(&silent, &[&at("n2")], false));
+        assert!(is_silent_there(&silent, &[&at("n2")], true));
+        assert!(!is_silent_there(
+            &unit(UnitState::Running),
+            &[&at("n1")],
+            true
+        ));
+        let waits = seen(JobState::Waiting("Priority".to_owned()));
+        assert!(!is_silent_there(&silent, &[&waits], true));
+    }
 }

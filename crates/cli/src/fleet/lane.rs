@@ -1,9 +1,9 @@
 //! A lane on its host: the units that are not measured yet, one after another.
 
 use super::admission::{Admission, admission};
-use super::check;
+use super::check::{self, NO_IDENTIFIER};
 use super::stop::Stop;
-use super::submit::{avoided_nodes, drained, engine};
+use super::submit::{Away, avoided_nodes, drained, engine};
 use super::unit::{Place, UnitEnd, measure};
 use crate::arguments::fleet::LaneArguments;
 use crate::clock::now;
@@ -15,7 +15,7 @@ use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::host_lock::{self, Holder, HostLock};
 use deltabench_fleet::lanes::{Lane, Lanes};
 use deltabench_fleet::ship;
-use deltabench_fleet::spool::{Avoided, EndWord, HostName, Owner, Spool};
+use deltabench_fleet::spool::{Avoided, EndWord, FAILURES, HostName, Owner, Spool};
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
 use deltabench_observe::{HostSample, Outcome, host_identity, preflight, read_host};
@@ -48,20 +48,32 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
     let own = lanes.lane(arguments.lane).ok_or_else(|| {
         Failure::Refused(Problem::new(format!("there is no lane {}", arguments.lane)))
     })?;
-    let host = host_name(lanes.fixture.is_some()).map_err(Failure::Refused)?;
+    let host = match host_name(lanes.fixture.is_some()) {
+        Ok(host) => host,
+        // It ends its lanes at once, is idle again, and would be given all of them.
+        Err((node, why)) => {
+            let uid = node.clone();
+            return refuse((&spool, &lanes, &file), &HostName { uid, node }, &why);
+        }
+    };
     say(&format!(
         "lane {} on {} ({})",
         own.lane, host.node, host.uid
     ));
     if let Some(why) = avoided(&spool, &file, &host) {
         say(&format!("this host is avoided: {why}"));
-        return leave(&spool, &file, &host);
+        return leave((&spool, &lanes, &file), &host, &why);
     }
     let Some(_lock) = locked(&lanes, own.lane, (&file, &host), &stop)? else {
         return Ok(AGAIN);
     };
-    if let Some(why) = unfit(&file, &lanes) {
-        return refuse(&spool, &file, &host, why);
+    let local = check::local_directory(file.local.as_deref());
+    let made = check::make_local(&local, file.local.is_none());
+    if let Some(why) = made.err().or_else(|| unfit(&file, &lanes)) {
+        return refuse((&spool, &lanes, &file), &host, &why);
+    }
+    if let Err(problem) = spread((&spool, &lanes, &file), own.lane, &host) {
+        say(&problem.to_string());
     }
     for unit in &own.units {
         spool.sweep(*unit, &host.uid);
@@ -76,18 +88,40 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         stop: &stop,
     };
     match admitted(own, &file, &place)? {
-        Admission::Admitted => {}
+        Admission::Admitted | Admission::Untold => {}
         Admission::Stopped => return Ok(AGAIN),
-        Admission::Unfit(why) => return refuse(&spool, &file, &host, why),
+        Admission::Unfit(why) => return refuse((&spool, &lanes, &file), &host, &why),
     }
     let ended = carry_out(own, &place)?;
     // What is left there goes on here later.
     std::fs::remove_dir(place.local.join(&lanes.execution)).ok();
     match ended {
-        UNFIT => leave(&spool, &file, &host),
+        UNFIT => leave((&spool, &lanes, &file), &host, "a unit found it unfit"),
         code => Ok(code),
     }
 }
+
+/// Keeps the lanes that wait away from this host, if repetitions are to be on different ones. It happens
+/// before anything is measured.
+fn spread((spool, lanes, file): Whole<'_>, lane: u32, host: &HostName) -> Result<(), Problem> {
+    spool.take(lane, &host.node)?;
+    let (true, Some((job, _))) = (file.spread, own_job(file)) else {
+        return Ok(());
+    };
+    let engine = engine(file);
+    let away = Away::of(file, spool, engine.as_ref())?;
+    engine.avoid(&job, &|lane| away.for_lane(lanes, lane))
+}
+
+/// The array of this lane and its number there, if an engine has others hosts for it.
+fn own_job(file: &FleetFile) -> Option<(String, u32)> {
+    let number = |name: &str| std::env::var(name).ok();
+    let job = number("SLURM_ARRAY_JOB_ID").filter(|_| file.engine == EngineWord::Slurm)?;
+    Some((job, number("SLURM_ARRAY_TASK_ID")?.parse().ok()?))
+}
+
+/// An execution: its spool, its lanes, its fleet.
+type Whole<'a> = (&'a Spool, &'a Lanes, &'a FleetFile);
 
 /// The first lane of an execution on a host begins with a server against itself.
 fn admitted(lane: &Lane, file: &FleetFile, place: &Place<'_>) -> Result<Admission, Failure> {
@@ -106,7 +140,7 @@ fn admitted(lane: &Lane, file: &FleetFile, place: &Place<'_>) -> Result<Admissio
         // The unit meets the same, and its end says why.
         Err(failure) => {
             say(&failure.problem().to_string());
-            return Ok(Admission::Admitted);
+            return Ok(Admission::Untold);
         }
     };
     if matches!(found, Admission::Admitted) {
@@ -116,30 +150,39 @@ fn admitted(lane: &Lane, file: &FleetFile, place: &Place<'_>) -> Result<Admissio
 }
 
 /// Avoids this host from now on, and leaves it.
-fn refuse(spool: &Spool, file: &FleetFile, host: &HostName, why: String) -> Result<u8, Failure> {
+fn refuse(whole: Whole<'_>, host: &HostName, why: &str) -> Result<u8, Failure> {
     say(&format!("this host is unfit: {why}"));
+    avoid(whole.0, host, why)?;
+    leave(whole, host, why)
+}
+
+fn avoid(spool: &Spool, host: &HostName, why: &str) -> Result<(), Failure> {
     let avoided = Avoided {
         host: host.clone(),
-        why,
+        why: why.to_owned(),
     };
-    spool.avoid(&avoided).map_err(Failure::Failed)?;
-    leave(spool, file, host)
+    spool.avoid(&avoided).map_err(Failure::Failed)
 }
 
 /// Ends a lane on a host that is unfit: where the engine has others it goes there. It also keeps the lanes
 /// away that wait, because a host that ends its lanes at once would draw all of them.
-fn leave(spool: &Spool, file: &FleetFile, host: &HostName) -> Result<u8, Failure> {
-    let number = |name: &str| std::env::var(name).ok();
-    let own = number("SLURM_ARRAY_JOB_ID").zip(number("SLURM_ARRAY_TASK_ID"));
-    let own = own.and_then(|(job, element)| Some((job, element.parse().ok()?)));
-    let (EngineWord::Slurm, Some((job, element))) = (file.engine, own) else {
+fn leave((spool, lanes, file): Whole<'_>, host: &HostName, why: &str) -> Result<u8, Failure> {
+    // Another node of this machine was found unfit: the engine knows nodes only, and would come back to this.
+    if !avoided_nodes(file, spool).contains(&host.node) {
+        avoid(spool, host, why)?;
+    }
+    let Some((job, element)) = own_job(file) else {
         return Ok(UNFIT);
     };
     let engine = engine(file);
-    let nodes = avoided_nodes(file, spool);
-    let went = engine
-        .avoid(&job, &nodes)
-        .and_then(|()| engine.elsewhere(&job, element, &nodes));
+    let went = Away::of(file, spool, engine.as_ref()).and_then(|away| {
+        let away = |lane| away.for_lane(lanes, lane);
+        // What keeps the others away is a help; that this lane leaves is not.
+        if let Err(problem) = engine.avoid(&job, &away) {
+            say(&problem.to_string());
+        }
+        engine.elsewhere(&job, element, &away(element))
+    });
     Ok(match went {
         Ok(true) => {
             say(&format!("lane goes on elsewhere than on {}", host.node));
@@ -174,7 +217,12 @@ fn carry_out(lane: &Lane, place: &Place<'_>) -> Result<u8, Failure> {
         match measure(unit, place)? {
             UnitEnd::Kept => return Ok(KEPT),
             UnitEnd::Ended(EndWord::Sealed) => {}
-            UnitEnd::Ended(EndWord::Failed) => failed = true,
+            UnitEnd::Ended(EndWord::Failed) => {
+                failed = true;
+                if let Some(code) = broken(place)? {
+                    return Ok(code);
+                }
+            }
             UnitEnd::Ended(EndWord::Unfit) => return Ok(UNFIT),
             // Another lane has it, and what follows.
             UnitEnd::Ended(EndWord::Superseded | EndWord::Cancelled) => return Ok(0),
@@ -190,6 +238,30 @@ fn carry_out(lane: &Lane, place: &Place<'_>) -> Result<u8, Failure> {
         0
     })
 }
+
+/// How a lane ends on a host on which unit after unit fails: another host takes what is left. If that has
+/// happened elsewhere too it is no fault of the hosts; then the lane stops, so that not all units fail.
+fn broken(place: &Place<'_>) -> Result<Option<u8>, Failure> {
+    let units: Vec<u32> = place.lanes.units.iter().map(|unit| unit.unit).collect();
+    let (spool, host) = (place.spool, &place.owner.host);
+    let Some(last) = spool.is_broken(host, &units) else {
+        return Ok(None);
+    };
+    let is_alike = |one: &Avoided| one.host.uid != host.uid && one.why.starts_with(IN_A_ROW);
+    if spool.avoided().iter().any(is_alike) {
+        say("units in a row failed here as on another host: this lane stops");
+        return Ok(Some(NOT_MEASURED));
+    }
+    avoid(
+        spool,
+        host,
+        &format!("{IN_A_ROW} {FAILURES} units failed, the last one: {last}"),
+    )?;
+    Ok(Some(UNFIT))
+}
+
+/// What says why a host is avoided on which units fail.
+const IN_A_ROW: &str = "in a row";
 
 /// All units of an execution are measured by one program.
 fn check_program(lanes: &Lanes) -> Result<(), Problem> {
@@ -207,8 +279,9 @@ fn check_program(lanes: &Lanes) -> Result<(), Problem> {
     )
 }
 
-/// This host. Fixtures may stand for several on one machine: each node is one.
-fn host_name(fixture: bool) -> Result<HostName, Problem> {
+/// This host, or its node and why it is none. Fixtures may stand for several on one machine: each node is
+/// one.
+fn host_name(fixture: bool) -> Result<HostName, (String, String)> {
     let named = std::env::var("DELTABENCH_NODE").or_else(|_| std::env::var("SLURMD_NODENAME"));
     if let (true, Ok(node)) = (fixture, &named) {
         return Ok(HostName {
@@ -216,15 +289,14 @@ fn host_name(fixture: bool) -> Result<HostName, Problem> {
             node: node.clone(),
         });
     }
-    let identity = host_identity().ok_or_else(|| {
-        Problem::new("this host cannot keep an identifier of its own")
-            .detail("nobody could say later where the lane was measured")
-            .hint("make /var/lib/deltabench writable, or name a directory in DELTABENCH_STATE")
-    })?;
-    Ok(HostName {
-        uid: identity.uid,
-        node: named.unwrap_or_else(|_| deltabench_fleet::engine::local::node()),
-    })
+    let node = named.unwrap_or_else(|_| deltabench_fleet::engine::local::node());
+    match host_identity() {
+        Some(identity) => Ok(HostName {
+            uid: identity.uid,
+            node,
+        }),
+        None => Err((node, NO_IDENTIFIER.to_owned())),
+    }
 }
 
 fn owner(host: &HostName, lane: u32) -> Owner {
@@ -277,7 +349,9 @@ fn locked(
                 path.display()
             ));
             told = true;
-            let own = |one: &&Holder| one.execution == holder.execution && one.lane == lane;
+            let own = |one: &&Holder| {
+                one.execution == holder.execution && one.lane == lane && one.is_ours(&path)
+            };
             if let Some(older) = in_the_way.as_ref().filter(own) {
                 say(&format!("ending the older attempt, process {}", older.pid));
                 terminate(older.pid);
@@ -312,5 +386,45 @@ fn local_directory(file: &FleetFile, lanes: &Lanes, host: &HostName) -> PathBuf 
     match lanes.fixture {
         Some(_) => place.join(host.uid.replace('/', "-")),
         None => place,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lane_on_another_node_of_an_unfit_machine_keeps_away_from_that_node_too() {
+        let place = tempfile::tempdir().unwrap();
+        let shared = place.path().display();
+        let text = format!(
+            "format = \"deltabench.fleet\"\nversion = 1\nengine = \"local\"\nshared = \"{shared}\"\n"
+        );
+        let file = FleetFile::read("lab.toml", &text).unwrap();
+        let spool = Spool::of(place.path(), "study");
+        std::fs::create_dir_all(spool.root()).unwrap();
+        let host = |node: &str| HostName {
+            uid: "u".to_owned(),
+            node: node.to_owned(),
+        };
+        let lanes = Lanes {
+            format: String::new(),
+            version: 0,
+            execution: String::new(),
+            lab: PathBuf::new(),
+            binary_sha256: String::new(),
+            fleet: (String::new(), String::new()),
+            options: Vec::new(),
+            fixture: None,
+            shipped: Vec::new(),
+            units: Vec::new(),
+            lanes: Vec::new(),
+        };
+        let whole = (&spool, &lanes, &file);
+        assert_eq!(refuse(whole, &host("n1"), "cold").unwrap(), UNFIT);
+        let why = avoided(&spool, &file, &host("n2")).unwrap();
+        assert_eq!(why, "cold");
+        leave(whole, &host("n2"), &why).unwrap();
+        assert_eq!(avoided_nodes(&file, &spool), ["n1", "n2"]);
     }
 }

@@ -9,16 +9,19 @@ use deltabench_fleet::file::FleetFile;
 use deltabench_fleet::lanes::{Lane, Lanes, Unit};
 use deltabench_fleet::ship;
 use deltabench_fleet::spool::Spool;
+use deltabench_report::words::plural;
 use std::path::Path;
+
+/// How many units and lanes there are.
+pub fn counts(lanes: &Lanes) -> String {
+    let count = |many: usize, noun| plural(u64::try_from(many).unwrap_or(u64::MAX), noun);
+    let (units, lanes) = (lanes.units.len(), lanes.lanes.len());
+    format!("{} in {}", count(units, "unit"), count(lanes, "lane"))
+}
 
 /// Prints lanes, units, estimates, what is shipped, and the engine's lines.
 pub fn print(file: &FleetFile, lanes: &Lanes) -> Result<u8, Failure> {
-    let mut lines = vec![format!(
-        "{}: {} units in {} lanes",
-        lanes.execution,
-        lanes.units.len(),
-        lanes.lanes.len()
-    )];
+    let mut lines = vec![format!("{}: {}", lanes.execution, counts(lanes))];
     for lane in &lanes.lanes {
         lines.extend(of_lane(lane, lanes));
     }

@@ -8,16 +8,19 @@ use crate::failure::Failure;
 use clap::ValueEnum;
 use deltabench_fleet::engine::local::Local;
 use deltabench_fleet::engine::slurm::Slurm;
-use deltabench_fleet::engine::{After, Engine, JobState, Seen, Submission};
+use deltabench_fleet::engine::{After, Engine, JobState, Node, Seen, Submission};
 use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::ship::short;
 use deltabench_fleet::spool::{Avoided, Job, Spool};
+use deltabench_fleet::spread::nodes_to_keep_away;
+use deltabench_model::problem::Problem;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What jobs are for.
@@ -35,7 +38,7 @@ pub struct Submitter<'a> {
     lanes: &'a Lanes,
     engine: Box<dyn Engine>,
     /// Held by who hands in: of two commands only one does.
-    alone: RefCell<Option<File>>,
+    alone: RefCell<Option<Arc<File>>>,
 }
 
 /// The engine of a fleet file.
@@ -77,7 +80,7 @@ impl<'a> Submitter<'a> {
                 }
                 std::thread::sleep(PAUSE);
             }
-            *self.alone.borrow_mut() = lock;
+            *self.alone.borrow_mut() = lock.map(Arc::new);
         }
         Ok(())
     }
@@ -130,6 +133,7 @@ impl<'a> Submitter<'a> {
         let intended = self.spool.intend(what, &submission.elements, now().1);
         let mut job = intended.map_err(Failure::Failed)?;
         submission.name.clone_from(&job.name);
+        submission.held.clone_from(&self.alone.borrow());
         match self.engine.submit(&submission) {
             Ok(name) => job.job = Some(name),
             // Nobody answered: it may be there.
@@ -181,13 +185,15 @@ impl<'a> Submitter<'a> {
         self.spool.set_job(&job).map_err(Failure::Failed)
     }
 
-    /// Keeps lanes that wait away from these hosts, and from no others.
+    /// Keeps lanes that wait away from hosts that are avoided, or have a repetition of them.
     ///
     /// Errors: those of the engine.
     pub fn avoid(&self) -> Result<(), Failure> {
-        let nodes = avoided_nodes(self.file, self.spool);
+        let away = Away::of(self.file, self.spool, self.engine.as_ref());
+        let away = away.map_err(Failure::Failed)?;
         for job in self.jobs_of(LANES)? {
-            self.engine.avoid(&job, &nodes).map_err(Failure::Failed)?;
+            let away = |lane| away.for_lane(self.lanes, lane);
+            self.engine.avoid(&job, &away).map_err(Failure::Failed)?;
         }
         Ok(())
     }
@@ -299,6 +305,57 @@ pub fn avoided_nodes(file: &FleetFile, spool: &Spool) -> Vec<String> {
     nodes.into_iter().collect()
 }
 
+/// Which hosts lanes keep away from.
+pub struct Away {
+    avoided: Vec<String>,
+    /// The hosts that lanes may get, where repetitions are to be on different ones.
+    usable: Option<Vec<String>>,
+    taken: Vec<(u32, String)>,
+}
+
+impl Away {
+    /// As it is now.
+    ///
+    /// Errors: those of the engine.
+    pub fn of(file: &FleetFile, spool: &Spool, engine: &dyn Engine) -> Result<Self, Problem> {
+        let avoided = avoided_nodes(file, spool);
+        let mut usable = None;
+        if file.spread {
+            let mut nodes = engine.nodes()?;
+            nodes.retain(|node| out_of_service(node).is_none() && engine.suits(node));
+            let names = nodes.into_iter().map(|node| node.name);
+            usable = Some(names.filter(|name| !avoided.contains(name)).collect());
+        }
+        Ok(Self {
+            avoided,
+            usable,
+            taken: spool.taken(),
+        })
+    }
+
+    /// Those that a lane keeps away from.
+    pub fn for_lane(&self, lanes: &Lanes, lane: u32) -> Vec<String> {
+        let mut away = self.avoided.clone();
+        if let Some(usable) = &self.usable {
+            away.extend(nodes_to_keep_away(lanes, lane, usable, &self.taken));
+        }
+        away.sort();
+        away.dedup();
+        away
+    }
+}
+
+/// Why the engine gives a host no jobs.
+pub fn out_of_service(node: &Node) -> Option<String> {
+    let states = ["drain", "down", "fail", "maint", "unknown", "power"];
+    let is_out = states.iter().any(|state| node.state.starts_with(state));
+    is_out.then(|| {
+        format!("{}: {}", node.state, node.reason)
+            .trim_end_matches(": ")
+            .to_owned()
+    })
+}
+
 /// The job of lanes. Its name is that of the first time that any are handed in.
 pub fn lanes_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, elements: &[u32]) -> Submission {
     let options = &lanes.options;
@@ -312,6 +369,7 @@ pub fn lanes_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, elements: &[u32
         only: None,
         after: None,
         directory: spool.log_directory(),
+        held: None,
     }
 }
 
@@ -327,6 +385,7 @@ pub fn gather_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, after: &str) -
         only: None,
         after: Some(After::End(vec![after.to_owned()])),
         directory: spool.log_directory(),
+        held: None,
     }
 }
 

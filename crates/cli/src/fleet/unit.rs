@@ -65,9 +65,11 @@ pub fn measure(unit: &Unit, place: &Place<'_>) -> Result<UnitEnd, Failure> {
         unit.unit, attempt.number, unit.run
     ));
     let local = { place.local.join(&place.lanes.execution) }.join(format!("unit-{:03}", unit.unit));
+    let mut is_kept = false;
     let (word, text) = match measured(unit, &attempt, (&local, place)) {
         Ok(Measured::Ended(word)) => (word, String::new()),
         Ok(Measured::Kept(problem)) => {
+            is_kept = true;
             let text = format!(
                 "measured and kept on {}, because it cannot be stored: {}",
                 place.owner.host.node,
@@ -77,10 +79,14 @@ pub fn measure(unit: &Unit, place: &Place<'_>) -> Result<UnitEnd, Failure> {
         }
         Err(failure) => {
             say(&failure.problem().to_string());
-            (EndWord::Failed, in_words(failure.problem()))
+            let text = in_words(failure.problem());
+            // Whoever stops a lane may break what it does: that says nothing of the unit.
+            match place.stop.is_asked() {
+                true => (stopped(place.spool, &attempt), text),
+                false => (EndWord::Failed, text),
+            }
         }
     };
-    let is_kept = word == EndWord::Interrupted && !text.is_empty();
     let end = End {
         word,
         text,
@@ -142,18 +148,23 @@ fn measured(
         }
     };
     if end == SessionEnd::Interrupted {
-        return Ok(Measured::Ended(if place.spool.is_superseded(attempt) {
-            EndWord::Superseded
-        } else if place.spool.is_cancelled() {
-            EndWord::Cancelled
-        } else {
-            EndWord::Interrupted
-        }));
+        return Ok(Measured::Ended(stopped(place.spool, attempt)));
     }
     Ok(match seal(&store, local, attempt) {
         Ok(_) => Measured::Ended(EndWord::Sealed),
         Err(problem) => Measured::Kept(problem),
     })
+}
+
+/// How an attempt ends that somebody stops.
+fn stopped(spool: &Spool, attempt: &Attempt) -> EndWord {
+    if spool.is_superseded(attempt) {
+        EndWord::Superseded
+    } else if spool.is_cancelled() {
+        EndWord::Cancelled
+    } else {
+        EndWord::Interrupted
+    }
 }
 
 /// Fixtures may find their host unfit, on the first attempt.

@@ -15,12 +15,18 @@ use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::spool::{Attempt, Avoided, Spool};
 use deltabench_fleet::state::{UnitState, UnitStatus, status};
 use deltabench_store::Store;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How often to look at this machine's own lanes, and at those of a scheduler.
+/// How often to look at this machine's own lanes, and at those of a scheduler: there each look that finds
+/// nothing new doubles the time to the next one.
 const LOCAL: Duration = Duration::from_millis(500);
+const FIRST: Duration = Duration::from_secs(2);
 const SCHEDULED: Duration = Duration::from_secs(15);
+
+/// How often a lane that waits is hastened: the scheduler may hold it back again.
+const HASTENED: Duration = Duration::from_secs(30);
 
 /// Where all units of an execution are.
 pub fn states((spool, lanes): (&Spool, &Lanes)) -> Vec<UnitStatus> {
@@ -67,8 +73,10 @@ pub fn watch(
     let interrupted = interrupt::flag()?;
     let mut before: Vec<(UnitState, u32)> = Vec::new();
     let mut refused = false;
-    let mut avoided = Vec::new();
+    let (mut avoided, mut waited) = (Vec::new(), Vec::new());
     let name = &place.1.execution;
+    let mut pause = FIRST;
+    let mut hastened = BTreeMap::new();
     loop {
         // Asked first: what ends after this is looked at once more.
         let alive = submitter.alive()?;
@@ -78,7 +86,8 @@ pub fn watch(
         if has_sealed && !refused {
             refused = !gather(&mut store, config, place)?.is_empty();
         }
-        let states = states(place);
+        let mut states = states(place);
+        lost(&mut states, &alive, place.1);
         let seen: Vec<(UnitState, u32)> = states
             .iter()
             .map(|unit| (unit.state, unit.attempts))
@@ -87,12 +96,19 @@ pub fn watch(
             let lines = table(&states, place.1);
             lines.iter().for_each(|line| say(line));
             before = seen;
+            pause = FIRST;
         }
         if alive.is_empty() {
             break;
         }
-        hasten(&alive, &states, place.1, submitter)?;
-        avoid(&mut avoided, place, submitter)?;
+        let waits = waiting(&alive);
+        if waits != waited {
+            waits.iter().for_each(|line| say(line));
+            waited = waits;
+        }
+        // Before they are hastened: else they would begin where they must not.
+        avoid(&mut avoided, place, (submitter, &alive));
+        hasten(&mut hastened, &alive, (&states, place.1), submitter);
         if interrupted.load(Ordering::Relaxed) {
             say(&format!(
                 "{name} goes on; `deltabench fleet watch {name}` shows how, `deltabench fleet cancel \
@@ -102,12 +118,46 @@ pub fn watch(
         }
         std::thread::sleep(match submitter.engine_word() {
             EngineWord::Local => LOCAL,
-            EngineWord::Slurm => SCHEDULED,
+            EngineWord::Slurm => pause,
         });
+        pause = (pause * 2).min(SCHEDULED);
     }
     // What is sound comes in, also beside a file that was refused.
     gather(&mut store, config, place)?;
-    conclude(&store, config, place)
+    let mut states = states(place);
+    lost(&mut states, &[], place.1);
+    conclude_on(&store, config, place, states)
+}
+
+/// An attempt whose lane does not run any more was killed before it could say so.
+fn lost(states: &mut [UnitStatus], alive: &[Seen], lanes: &Lanes) {
+    for unit in { states.iter_mut() }.filter(|unit| unit.state == UnitState::Running) {
+        let lane = lanes.lane_of(unit.unit).map(|lane| lane.lane);
+        // One that waits may have begun since.
+        let is_alive = alive.iter().any(|one| Some(one.element) == lane);
+        if !is_alive {
+            unit.state = UnitState::Silent;
+            unit.beat = None;
+            "its lane was killed".clone_into(&mut unit.text);
+        }
+    }
+}
+
+/// Why lanes wait, in the engine's words: a line for each reason.
+fn waiting(alive: &[Seen]) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for seen in alive {
+        if let JobState::Waiting(why) = &seen.state
+            && !matches!(why.as_str(), "" | "None")
+        {
+            reasons.entry(why).or_default().insert(seen.element);
+        }
+    }
+    let line = |(why, lanes): (&&str, &BTreeSet<u32>)| {
+        let lanes: Vec<String> = lanes.iter().map(ToString::to_string).collect();
+        format!("  waiting: lane {} ({why})", lanes.join(", "))
+    };
+    reasons.iter().map(line).collect()
 }
 
 /// Keeps lanes that wait away from hosts that were found unfit meanwhile: such a host ends its lanes at once,
@@ -115,21 +165,28 @@ pub fn watch(
 fn avoid(
     known: &mut Vec<Avoided>,
     place: (&Spool, &Lanes),
-    submitter: &Submitter<'_>,
-) -> Result<(), Failure> {
+    (submitter, alive): (&Submitter<'_>, &[Seen]),
+) {
+    let waits = |one: &Seen| matches!(one.state, JobState::Waiting(_));
+    let mut told = Ok(());
+    if alive.iter().any(waits) {
+        // A lane that had to leave its host at once may not have kept itself away from it.
+        told = submitter.avoid();
+    }
     let avoided = place.0.avoided();
     if avoided == *known {
-        return Ok(());
+        return;
     }
     for host in avoided.iter().filter(|host| !known.contains(host)) {
         say(&avoided_line(host));
     }
     *known = avoided;
-    submitter.avoid()?;
-    if submitter.no_host_is_left()? {
-        say(&format!("no host is left for the lanes that wait; {UNDO}"));
+    // Where the engine refuses, the lanes that wait meet the host again, and leave it then.
+    match told.and_then(|()| submitter.no_host_is_left()) {
+        Ok(true) => say(&format!("no host is left for the lanes that wait; {UNDO}")),
+        Ok(false) => {}
+        Err(failure) => say(&failure.problem().to_string()),
     }
-    Ok(())
 }
 
 /// How a host is used again.
@@ -140,23 +197,29 @@ fn avoided_line(avoided: &Avoided) -> String {
 }
 
 /// Lets lanes that lost their host, or go on later, begin at once: a scheduler holds them back for minutes.
+/// `known` says when each was.
 fn hasten(
+    known: &mut BTreeMap<(String, u32), Instant>,
     alive: &[Seen],
-    states: &[UnitStatus],
-    lanes: &Lanes,
+    (states, lanes): (&[UnitStatus], &Lanes),
     submitter: &Submitter<'_>,
-) -> Result<(), Failure> {
+) {
     for seen in alive {
         let own = |unit: &&UnitStatus| {
             let lane = lanes.lane(seen.element);
             lane.is_some_and(|lane| lane.units.contains(&unit.unit))
         };
         let has_begun = states.iter().filter(own).any(|unit| unit.attempts > 0);
-        if has_begun && matches!(seen.state, JobState::Waiting(_)) {
-            submitter.hasten(seen)?;
+        let key = (seen.job.clone(), seen.element);
+        let is_new = known.get(&key).is_none_or(|at| at.elapsed() > HASTENED);
+        if has_begun && is_new && matches!(seen.state, JobState::Waiting(_)) {
+            // It comes back later by itself.
+            if let Err(failure) = submitter.hasten(seen) {
+                say(&failure.problem().to_string());
+            }
+            known.insert(key, Instant::now());
         }
     }
-    Ok(())
 }
 
 /// Units whose measurements another lab has taken in are not done for this one.
@@ -184,8 +247,16 @@ fn elsewhere(
 
 /// Reports on an execution of which nothing runs any more.
 pub fn conclude(store: &Store, config: &Config, place: (&Spool, &Lanes)) -> Result<u8, Failure> {
+    conclude_on(store, config, place, states(place))
+}
+
+fn conclude_on(
+    store: &Store,
+    config: &Config,
+    place: (&Spool, &Lanes),
+    mut states: Vec<UnitStatus>,
+) -> Result<u8, Failure> {
     let (_, lanes) = place;
-    let mut states = states(place);
     elsewhere(store, place, &mut states)?;
     let missing: Vec<&UnitStatus> = { states.iter() }
         .filter(|unit| unit.state != UnitState::Gathered)
@@ -261,4 +332,27 @@ pub fn table(states: &[UnitStatus], lanes: &Lanes) -> Vec<String> {
         line.trim_end().to_owned()
     };
     states.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_wait_for_reasons_of_the_engine() {
+        let seen = |element, state| Seen {
+            job: "7".to_owned(),
+            element,
+            state,
+        };
+        let waits = |element, why: &str| seen(element, JobState::Waiting(why.to_owned()));
+        let alive = [
+            waits(2, "Resources"),
+            seen(0, JobState::Running("n1".to_owned())),
+            waits(1, "Resources"),
+            waits(3, ""),
+            waits(4, "None"),
+        ];
+        assert_eq!(waiting(&alive), ["  waiting: lane 1, 2 (Resources)"]);
+    }
 }

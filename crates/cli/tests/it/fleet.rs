@@ -1,5 +1,7 @@
 //! Experiments on many hosts, with units that stand for measurements. Hosts are names: `DELTABENCH_NODE`.
 
+mod hosts;
+
 use crate::lab::{Lab, TINY, text};
 use deltabench_store::{FILE_NAME, RunState, Store};
 use rusqlite::Connection;
@@ -503,67 +505,6 @@ fn a_time_limit_ends_with_75_and_a_unit_that_fails_is_not_tried_again() {
 }
 
 #[test]
-fn an_unfit_host_is_avoided_until_somebody_says_otherwise() {
-    let fleet = Fleet::new();
-    let output = fleet.run("a", "ms=1,unfit=3", &[]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(5), "{said}");
-    assert!(said.contains("unit 3 is unfit"), "{said}");
-    assert!(said.contains("host a is avoided: as was asked"), "{said}");
-    assert!(said.contains("drain HOST --undo --on FILE"), "{said}");
-    let same = fleet.on("a", &["resume"]).output().unwrap();
-    assert_eq!(same.status.code(), Some(5));
-    assert!(!fleet.attempt(3, 2).exists(), "not on the same host");
-    let undo = ["drain", "a", "--undo", "--on", "lab.toml"];
-    let undone = fleet.on("a", &undo).output().unwrap();
-    let said = text(&undone.stderr);
-    assert_eq!(undone.status.code(), Some(0), "{said}");
-    assert!(
-        said.contains("a is used again") && said.contains("fleet resume study-"),
-        "{said}"
-    );
-    let resumed = fleet.on("a", &["resume"]).output().unwrap();
-    assert_eq!(resumed.status.code(), Some(1), "{}", text(&resumed.stderr));
-    assert_eq!(fleet.word(3, 2).as_deref(), Some("sealed"));
-    fleet.assert_whole();
-    // Without a reason, or for a host that nobody knows, nothing is done.
-    for (words, why) in [
-        (
-            &["drain", "a", "--on", "lab.toml"][..],
-            "why is a to be avoided",
-        ),
-        (
-            &["drain", "b", "--undo", "--on", "lab.toml"],
-            "there is no host b",
-        ),
-    ] {
-        let refused = fleet.on("a", words).output().unwrap();
-        assert_eq!(refused.status.code(), Some(2));
-        assert!(
-            text(&refused.stderr).contains(why),
-            "{}",
-            text(&refused.stderr)
-        );
-    }
-}
-
-#[test]
-fn the_unit_of_an_unfit_host_goes_elsewhere() {
-    let fleet = Fleet::new();
-    fleet.run("a", "ms=1,unfit=3", &[]);
-    let other = fleet.on("b", &["resume"]).output().unwrap();
-    assert_eq!(other.status.code(), Some(1), "{}", text(&other.stderr));
-    let said = text(&other.stdout);
-    let said: Vec<&str> = said.split_whitespace().collect();
-    let said = said.join(" ");
-    assert!(
-        said.contains("on these 2 hosts; a claim on hosts of their class needs 3"),
-        "{said}"
-    );
-    fleet.assert_whole();
-}
-
-#[test]
 fn a_lane_that_has_to_be_of_one_host_is_measured_again_elsewhere() {
     let fleet = Fleet::new();
     let file = fleet.lab.path().join("lab.toml");
@@ -713,6 +654,25 @@ fn what_another_lab_has_taken_in_is_not_done_for_this_one() {
     assert_eq!(output.status.code(), Some(5), "{said}");
     let why = "unit 1 is sealed: another lab has taken it in, and this one has not";
     assert!(said.contains(why), "{said}");
+    // The job that gathers may run on a host where the path of the lab is no lab, or another one.
+    let lab = fleet.lab.path().join("lab");
+    let spool = execution.spool.join("lanes.json");
+    for other in [None, Some(())] {
+        if other.is_some() {
+            drop(Store::open(&lab).unwrap());
+        } else {
+            drop(fs::rename(&lab, fleet.lab.path().join("away")));
+        }
+        let after = fleet.on("b", &["after", spool.to_str().unwrap(), "0"]);
+        let output = { after }.output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("this host does not see the lab of study-"),
+            "{said}"
+        );
+        assert_eq!(lab.exists(), other.is_some());
+    }
 }
 
 #[test]

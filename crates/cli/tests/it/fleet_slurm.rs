@@ -64,8 +64,9 @@ fn an_experiment_goes_over_a_cluster_and_leaves_an_unfit_host() {
     ];
     let output = fleet.run(&words);
     let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(text(&output.stdout).contains("2 slower"), "{said}");
+    let lanes = text(&fleet.run(&["logs"]).stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{lanes}");
+    assert!(text(&output.stdout).contains("2 slower"), "{said}{lanes}");
     let store = Store::open_existing(&fleet.lab.path().join("lab")).unwrap();
     let runs = store.runs().unwrap();
     assert_eq!(runs.len(), 4);

@@ -93,6 +93,7 @@ fn shell(directory: &Path, script: &str, arguments: &[&str], elements: &[u32]) -
         only: None,
         after: None,
         directory: directory.to_owned(),
+        held: None,
     }
 }
 
@@ -281,7 +282,18 @@ fn a_lane_leaves_an_unfit_host_and_the_others_stay_away(cluster: &Cluster, engin
         .map(str::to_owned)
         .collect();
     let unfit = vec![first.clone(), others[0].clone()];
-    engine.avoid(&job, &unfit).unwrap();
+    // Each has nodes of its own that it keeps away from, until the next word.
+    engine
+        .avoid(&job, &|lane| vec![format!("n{lane}")])
+        .unwrap();
+    let excluded = |element: u32| {
+        let told = cluster.told("scontrol", &["show", "job", &format!("{job}_{element}")]);
+        let mut words = told.split_whitespace();
+        let found = words.find_map(|word| word.strip_prefix("ExcNodeList="));
+        found.unwrap_or_default().to_owned()
+    };
+    assert_eq!([excluded(2), excluded(3)], ["n2", "n3"]);
+    engine.avoid(&job, &|_| unfit.clone()).unwrap();
     assert!(engine.elsewhere(&job, 1, &unfit).unwrap());
     // Slurm holds it back for two minutes unless somebody asks.
     fs::write(directory.join("stop"), "").unwrap();

@@ -3,6 +3,7 @@
 use super::Slurm;
 use deltabench_model::problem::Problem;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -23,8 +24,9 @@ const AWAY: [&str; 8] = [
 ];
 
 /// What they say of jobs that are forgotten, have ended, or no longer wait.
-const UNKNOWN: [&str; 4] = [
+const UNKNOWN: [&str; 5] = [
     "Invalid job id specified",
+    "Job has already finished",
     "already completing or completed",
     "no longer pending execution",
     "Job/step already completing",
@@ -55,6 +57,7 @@ impl Slurm {
         &self,
         program: &str,
         arguments: &[&OsStr],
+        held: Option<&File>,
         taken: &dyn Fn() -> Result<Option<String>, Problem>,
     ) -> Result<String, Problem> {
         let mut first = true;
@@ -65,7 +68,7 @@ impl Slurm {
                     return Ok(job);
                 }
             }
-            let printed = self.ask_once(program, arguments)?;
+            let printed = self.ask_with(program, arguments, held)?;
             // `JOB` or `JOB;CLUSTER`.
             let job = printed.trim().split(';').next().unwrap_or_default();
             match job.parse::<u64>() {
@@ -102,10 +105,23 @@ impl Slurm {
         program: &str,
         arguments: &[A],
     ) -> Result<String, Problem> {
+        self.ask_with(program, arguments, None)
+    }
+
+    /// The same; the command has a file open, and so its lock, until it ends.
+    fn ask_with<A: AsRef<OsStr>>(
+        &self,
+        program: &str,
+        arguments: &[A],
+        held: Option<&File>,
+    ) -> Result<String, Problem> {
+        let held = held.map(File::try_clone).transpose().map_err(|error| {
+            Problem::new(format!("cannot start {program}")).detail(error.to_string())
+        })?;
         let mut command = Command::new(program);
         command
             .args(arguments)
-            .stdin(Stdio::null())
+            .stdin(held.map_or_else(Stdio::null, Stdio::from))
             .env("LC_ALL", "C");
         if let Some(conf) = &self.conf {
             command.env("SLURM_CONF", conf);
@@ -157,6 +173,18 @@ fn refusal(program: &str, said: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_hands_in_keeps_the_lock_open() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let seen = |held| {
+            let words = ["/proc/self/fd/0"];
+            let said = Slurm::default().ask_with("readlink", &words, held).unwrap();
+            said.trim().to_owned()
+        };
+        assert_eq!(seen(Some(file.as_file())), file.path().to_string_lossy());
+        assert_eq!(seen(None), "/dev/null");
+    }
 
     #[test]
     fn a_controller_that_is_away_is_told_from_one_that_refuses() {

@@ -69,8 +69,9 @@ pub(super) fn text(
     if let Some(constraint) = &slurm.constraint {
         lines.push(option("--constraint", constraint)?);
     }
-    if !submission.avoid.is_empty() {
-        lines.push(option("--exclude", &submission.avoid.join(","))?);
+    let excluded = slurm.excluded(&submission.avoid);
+    if !excluded.is_empty() {
+        lines.push(option("--exclude", &excluded.join(","))?);
     }
     if let Some(only) = &submission.only {
         lines.push(option("--nodelist", only)?);
@@ -78,7 +79,7 @@ pub(super) fn text(
     if let Some(after) = &submission.after {
         lines.push(dependency(after)?);
     }
-    for extra in &slurm.extra {
+    for extra in { slurm.extra.iter() }.filter(|word| !word.starts_with(super::EXCLUDE)) {
         lines.push(word(extra)?);
     }
     let mut text = b"#!/bin/sh\n".to_vec();
@@ -192,6 +193,7 @@ mod tests {
             only: None,
             after: None,
             directory: PathBuf::from("/srv/x/it's 100% \"q\" #x"),
+            held: None,
         }
     }
 
@@ -233,6 +235,13 @@ mod tests {
             "exec /srv/bin/deltabench fleet \"$SLURM_ARRAY_TASK_ID\"".to_owned(),
         ];
         assert_eq!(lines(&slurm, &asked), expected);
+        let mut with_own = slurm.clone();
+        with_own.extra.push("--exclude=n7".to_owned());
+        let excluded = lines(&with_own, &asked);
+        let excluded: Vec<&String> = { excluded.iter() }
+            .filter(|line| line.contains("--exclude="))
+            .collect();
+        assert_eq!(excluded, ["#SBATCH --exclude=n1,n2,n7"]);
         asked.after = Some(After::End(vec!["7".to_owned()]));
         asked.only = Some("n3".to_owned());
         let lines = lines(&slurm, &asked);

@@ -186,10 +186,13 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let log = fs::read_to_string(self.scratch.path().join("log/ctld.log"));
-            let log = log.unwrap_or_default();
-            let lines: Vec<&str> = log.lines().collect();
-            eprintln!("{}", lines[lines.len().saturating_sub(60)..].join("\n"));
+            let logs = fs::read_dir(self.scratch.path().join("log"));
+            for log in logs.into_iter().flatten().flatten() {
+                let text = fs::read_to_string(log.path()).unwrap_or_default();
+                let lines: Vec<&str> = text.lines().collect();
+                let last = lines[lines.len().saturating_sub(60)..].join("\n");
+                eprintln!("{}\n{last}", log.path().display());
+            }
         }
         let daemons = self.daemons.lock().map(|mut all| std::mem::take(&mut *all));
         for (_, mut daemon) in daemons.into_iter().flatten() {
