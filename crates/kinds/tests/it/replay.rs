@@ -41,6 +41,7 @@ fn statement(place: u32, share: f64) -> TimedStatement {
         share: Some(share),
         calls: 100,
         tuples: vec![tuple(0, 99.0), tuple(1, 1.0)],
+        made_up: None,
         write: None,
         parallel: false,
         unfit: Vec::new(),
@@ -78,6 +79,7 @@ fn replay_plan(shares: &[f64]) -> Plan {
         settings: Vec::new(),
         mix: None,
         data_sets: Vec::new(),
+        made_up: false,
         timeout_seconds: 60,
         statements,
     });
