@@ -117,14 +117,13 @@ impl Maker<'_, '_> {
         }
         let types = made!(self.types(&job, &sql));
         let conditions = made!(self.conditions(&job, &sql, types.len()));
-        let _ = made!(self.ask(&job, &format!("DEALLOCATE {PREPARED}"), &[]));
         self.values(&job, &sql, (&types, &conditions))
     }
 
     /// The types of the parameters.
     fn types(&mut self, job: &Job<'_>, sql: &str) -> Made<Vec<Kind>> {
-        // Left there by a statement whose conditions could not be read.
-        let _ = self.ask(job, &format!("DEALLOCATE {PREPARED}"), &[])?;
+        // Of the statement before, if there was one.
+        made!(self.ask(job, "DEALLOCATE ALL", &[]));
         made!(self.ask(job, &format!("PREPARE {PREPARED} AS {sql}"), &[]));
         let rows = made!(self.ask(job, TYPES, &[PREPARED]));
         Ok(Ok(rows.into_iter().filter_map(Kind::read).collect()))
