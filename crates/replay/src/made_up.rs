@@ -35,6 +35,8 @@ const FIRST_GENERIC: u32 = 160_000;
 const PAGES: u64 = 300;
 /// Rows of a table without such pages.
 const ROWS: u32 = 10_000;
+/// Bytes of a value, as the table has it.
+const LONGEST: u32 = 2_000;
 /// Tuples of a statement if the capture does not say how many.
 const TUPLES: u32 = 64;
 /// The name of a statement that is prepared.
@@ -202,7 +204,7 @@ impl Maker<'_, '_> {
              JOIN pg_catalog.pg_type t ON t.oid = u.it"
         );
         let rows = made!(self.ask(job, &sql, &[]));
-        let unknown = || format!("the type of {expression} is not known");
+        let unknown = || "the type of its column is not known".to_owned();
         let found = rows.into_iter().find_map(Kind::read);
         Ok(found.ok_or_else(unknown))
     }
@@ -228,7 +230,7 @@ impl Maker<'_, '_> {
             .map(|(expression, kind)| format!("CAST({expression} AS {kind})::pg_catalog.text"))
             .collect();
         let known = expressions.iter();
-        let known: Vec<String> = known.map(|(it, _)| format!("({it}) IS NOT NULL")).collect();
+        let known: Vec<String> = known.map(|(it, _)| usable(it)).collect();
         let some = match pages > PAGES {
             true => format!(
                 " TABLESAMPLE SYSTEM (100.0 * {PAGES} / {pages}) REPEATABLE ({})",
@@ -292,6 +294,11 @@ fn rows(
         Ok(())
     })?;
     Ok(rows)
+}
+
+/// Whether a row has a value that is no NULL, and not so long that a sample of them fills the memory.
+fn usable(expression: &str) -> String {
+    format!("pg_catalog.pg_column_size({expression}) <= {LONGEST}")
 }
 
 /// Before 16: plans without values, and with all partitions.
