@@ -161,8 +161,9 @@ fn making_up(arguments: &ReplayArguments, capture: &Capture) -> Option<String> {
     };
     (wanting > 0).then(|| {
         format!(
-            "and {wanting} statements without values, with values that are made up: the base says what their \
-             parameters are compared with, and rows of these tables are read there; sent as the others"
+            "{wanting} statements without values, counted below as not sent, are sent with values that are \
+             made up: the base says what their parameters are compared with, and rows of these tables are \
+             read there"
         )
     })
 }

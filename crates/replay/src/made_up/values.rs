@@ -251,7 +251,7 @@ mod tests {
 
     /// 1000 orders: customer 1 has half of them, and the id is ten times the place.
     fn orders() -> Rows {
-        let customer = |place: usize| if place % 2 == 0 { 1 } else { place };
+        let customer = |place: usize| if place.is_multiple_of(2) { 1 } else { place };
         (0..1000)
             .map(|place| vec![(place * 10).to_string(), customer(place).to_string()])
             .collect()
@@ -288,11 +288,21 @@ mod tests {
         let ids: Vec<&str> = drawn.iter().map(|(values, _)| values[0].as_str()).collect();
         // The bounds.
         assert!(ids.contains(&"0") && ids.contains(&"9990"));
-        let again = tuples(&sources, &[rows.clone()], 64, Chance::of(1, "a"));
+        let again = tuples(
+            &sources,
+            std::slice::from_ref(&rows),
+            64,
+            Chance::of(1, "a"),
+        );
         assert_eq!(drawn, again);
         assert_ne!(
             drawn,
-            tuples(&sources, &[rows.clone()], 64, Chance::of(2, "a"))
+            tuples(
+                &sources,
+                std::slice::from_ref(&rows),
+                64,
+                Chance::of(2, "a")
+            )
         );
     }
 
