@@ -28,6 +28,8 @@ pub enum Source {
     Log,
     /// Files of statements.
     Sql,
+    /// `pg_stat_statements` alone.
+    Statistics,
 }
 
 /// What was read, and what of it is not in the statements. All are counts of the log, before the sampling.

@@ -163,10 +163,12 @@ impl Gathered {
         Statement {
             id,
             name: None,
-            text: text.map_or_else(
-                || known.fingerprint.normalised.clone(),
-                |text| text.to_string(),
-            ),
+            text: match text {
+                Some(text) => text.to_string(),
+                // Values can be made up for its parameters.
+                None if known.may_get_values() => known.text.to_string(),
+                None => known.fingerprint.normalised.clone(),
+            },
             normalised: known.fingerprint.normalised.clone(),
             protocol: key.protocol,
             role: key.role,

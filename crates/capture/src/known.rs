@@ -4,6 +4,7 @@ use crate::fingerprint::Fingerprint;
 use crate::kind::{Nature, in_common, statements};
 use crate::lexer::{Token, TokenKind, executed_tokens};
 use crate::session::{Effect, effects};
+use crate::statement::Kind;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -43,6 +44,12 @@ impl Known {
             is_several: statements(&found.tokens).len() > 1,
             nature,
         }
+    }
+
+    /// Whether it can be replayed if somebody makes values up for its parameters.
+    pub(crate) fn may_get_values(&self) -> bool {
+        let reads = matches!(self.nature.kind, Kind::Read | Kind::Lock);
+        reads && !self.is_cut && !self.escapes && !self.is_several
     }
 
     /// Whether one of these tables is in the text.

@@ -5,6 +5,7 @@ use crate::collect::{Collector, Hashed, sort};
 use crate::log::entry::Record;
 use crate::log::{Format, LogFile, SETTINGS, unreadable};
 use crate::sampling::Sampling;
+use crate::statement::Obstacle;
 use crate::statistics::{joined, read};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::index;
@@ -14,7 +15,8 @@ use std::path::{Path, PathBuf};
 /// What to capture.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Files of a log in any order, plain or packed by gzip; directories of them; `-` is stdin.
+    /// Files of a log in any order, plain or packed by gzip; directories of them; `-` is stdin. None if there
+    /// are only statistics.
     pub logs: Vec<PathBuf>,
     /// `pg_stat_statements` as CSV with a header.
     pub statistics: Option<PathBuf>,
@@ -50,14 +52,18 @@ impl Capture {
             request.search_path.clone(),
             sampling,
         );
-        let mut files = opened(&request.logs)?;
+        let mut files = match (&statistics, request.logs.as_slice()) {
+            (Some(_), []) => Vec::new(),
+            (_, logs) => opened(logs)?,
+        };
         let mut unreadable_at = Vec::new();
         for file in &mut files {
             unreadable_at.extend(take(file, &mut collector)?);
             read_lines(&file.path, file.read());
         }
         let statements = collector.finish();
-        if statements.is_empty() {
+        let from_statistics = files.is_empty();
+        if statements.is_empty() && !from_statistics {
             return Err(nothing(&files, &collector));
         }
         let mut counted = collector.counted;
@@ -65,6 +71,7 @@ impl Capture {
             Some(statistics) => joined(statements, statistics, &mut counted),
             None => (statements, None),
         };
+        set_path(&mut statements, request.search_path.as_ref());
         sort(&mut statements);
         unreadable_at.truncate(PLACES);
         let statements = statements
@@ -72,11 +79,11 @@ impl Capture {
             .map(|(statement, _): Hashed| statement);
         Ok(Self {
             header: Header {
-                source: Source::Log,
-                files: files
-                    .iter()
-                    .map(|file| file.path.display().to_string())
-                    .collect(),
+                source: match from_statistics {
+                    true => Source::Statistics,
+                    false => Source::Log,
+                },
+                files: read_files(&files, request),
                 made_by: MADE_BY.to_owned(),
                 sample_rate: collector.sampling.rate(),
                 always_above_ms: collector.sampling.always_above_ms,
@@ -97,6 +104,22 @@ impl Capture {
             statements: statements.collect(),
         })
     }
+}
+
+/// Sets the path of statements that only the statistics have, which do not say it.
+fn set_path(statements: &mut [Hashed], path: Option<&String>) {
+    for (statement, _) in statements {
+        if statement.obstacle() == Some(Obstacle::NotInLog) {
+            statement.search_path = path.cloned();
+        }
+    }
+}
+
+/// The names of the files of the log; without one, that of the statistics.
+fn read_files(files: &[LogFile], request: &Request) -> Vec<String> {
+    let statistics = request.statistics.iter().filter(|_| files.is_empty());
+    let paths = files.iter().map(|file| &file.path).chain(statistics);
+    paths.map(|path| path.display().to_string()).collect()
 }
 
 /// Takes all entries of a file; returns where those begin that could not be understood.
@@ -232,6 +255,45 @@ fn nothing(files: &[LogFile], collector: &Collector) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statistics_alone_are_a_capture_whose_reads_keep_their_parameters() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("statements.csv");
+        let rows = "query,calls,total_exec_time,rows\n\
+                    \"SELECT a FROM t WHERE b IN ($1, $2)\",7,14,21\n\
+                    UPDATE t SET a = $1,1,2,1\nSELECT 'cut,1,1,1\n";
+        std::fs::write(&path, rows).unwrap();
+        let request = Request {
+            statistics: Some(path.clone()),
+            search_path: Some("shop".to_owned()),
+            tuples: 64,
+            ..Request::default()
+        };
+        let capture = Capture::of_logs(&request, &mut |_, _| {}).unwrap();
+        assert_eq!(capture.header.source, Source::Statistics);
+        assert_eq!(capture.header.files, [path.display().to_string()]);
+        let of = |calls: u64| {
+            let mut statements = capture.statements.iter();
+            statements.find(|statement| statement.calls == calls && statement.rows != Some(0.0))
+        };
+        let read = of(7).unwrap();
+        assert_eq!(read.text, "SELECT a FROM t WHERE b IN ($1, $2)");
+        assert_eq!(
+            (read.rows, read.search_path.as_deref()),
+            (Some(3.0), Some("shop"))
+        );
+        assert!(read.lacks_values() && read.tuples.is_empty());
+        let writes = capture.statements.iter();
+        let mut writes = writes.filter(|statement| statement.normalised.starts_with("update"));
+        let write = writes.next().unwrap();
+        assert!(!write.lacks_values() && write.text == write.normalised);
+        let mut cut = capture.statements.iter();
+        let cut = cut
+            .find(|statement| statement.normalised == "select")
+            .unwrap();
+        assert_eq!(cut.text, cut.normalised);
+    }
 
     #[test]
     fn files_that_wait_for_their_turn_are_closed() {

@@ -186,7 +186,7 @@ impl Obstacle {
             Self::Broken => {
                 "text or values that are not whole, or strings of standard_conforming_strings = off"
             }
-            Self::NotInLog => "in pg_stat_statements only, without values",
+            Self::NotInLog => "in pg_stat_statements only, which has no values",
         }
     }
 }
@@ -205,7 +205,7 @@ pub struct Statement {
     /// The text without values, for people.
     pub normalised: String,
     /// The text as it was sent, with `$1`, or in the simple protocol with the values of one execution. The
-    /// normalised one if the statement cannot be replayed.
+    /// normalised one if the statement cannot be replayed, and if no values can be made up for it.
     pub text: String,
     /// How it was sent.
     pub protocol: Protocol,
@@ -245,7 +245,8 @@ pub struct Statement {
     /// Executions in the log that cannot be executed again. They are in `calls`.
     #[serde(default, skip_serializing_if = "Unusable::is_none")]
     pub unusable: Unusable,
-    /// What it is executed with; one without values if it has no parameters. Empty if it cannot be replayed.
+    /// What it is executed with; one without values if it has no parameters. Empty if it cannot be replayed
+    /// as it was captured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tuples: Vec<Tuple>,
 }
@@ -258,6 +259,16 @@ impl Statement {
     /// The text to send for a tuple of this statement.
     pub fn sent<'a>(&'a self, tuple: &'a Tuple) -> &'a str {
         tuple.text.as_deref().unwrap_or(&self.text)
+    }
+
+    /// Whether it only lacks values, and may be replayed with others: it reads or locks rows. Rows that a
+    /// write would change or add are not chosen by chance.
+    pub fn lacks_values(&self) -> bool {
+        matches!(self.kind, Kind::Read | Kind::Lock)
+            && matches!(
+                self.obstacle(),
+                Some(Obstacle::NotInLog | Obstacle::NoValues | Obstacle::Cut)
+            )
     }
 
     /// Why it cannot be replayed; absent if it can.

@@ -395,6 +395,11 @@ fn scale(statement: &mut Statement, ratio: f64) {
 
 fn only_in_statistics(row: &Row, known: &Known) -> Hashed {
     let hash = known.fingerprint.hash;
+    // Its parameters are needed to make values up for them.
+    let text = match known.may_get_values() {
+        true => &row.query,
+        false => &known.fingerprint.normalised,
+    };
     let apart = [
         "statistics",
         row.role.as_deref().unwrap_or(""),
@@ -404,7 +409,7 @@ fn only_in_statistics(row: &Row, known: &Known) -> Hashed {
         id: id(&hash, &apart),
         name: None,
         normalised: known.fingerprint.normalised.clone(),
-        text: known.fingerprint.normalised.clone(),
+        text: text.clone(),
         protocol: Protocol::Extended,
         role: row.role.clone(),
         database: row.database.clone(),

@@ -99,7 +99,8 @@ impl Summary {
             most,
             most_write,
             replayed: count(replayed().count()),
-            replayed_share: replayed().map(|statement| shares.share(statement)).sum(),
+            // A sum of nothing is -0.
+            replayed_share: 0.0 + replayed().map(|one| shares.share(one)).sum::<f64>(),
             few_tuples: count(replayed().filter(few).count()),
             volatile: count(
                 replayed()

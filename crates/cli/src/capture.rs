@@ -7,7 +7,7 @@ use crate::arguments::capture::CaptureArguments;
 use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
 use crate::failure::Failure;
 use crate::request::percent;
-use deltabench_capture::{Capture, Request, redact};
+use deltabench_capture::{Capture, Request, Source, redact};
 use deltabench_document::amounts::milliseconds;
 use deltabench_model::problem::Problem;
 use std::fs::File;
@@ -49,6 +49,7 @@ pub fn capture(arguments: &CaptureArguments) -> Result<u8, Failure> {
             "its values are made up by the shape of those in the log, its names are real",
             " --plans-only",
         ),
+        false if capture.header.source == Source::Statistics => ("it has no values", ""),
         false => ("it holds values of your users", ""),
     };
     say(&format!("wrote {out}; {holds}, and only you can read it"));

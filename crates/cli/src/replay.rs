@@ -5,7 +5,7 @@ mod outlook;
 pub mod timed;
 
 use crate::arguments::conditions::{Checksums, HugePagesWord, Servers};
-use crate::arguments::replay::{ReplayArguments, Writes};
+use crate::arguments::replay::{ReplayArguments, Values, Writes};
 use crate::arguments::results::{Format, Report};
 use crate::bench::Bench;
 use crate::clock::{now, run_name, seed_from_clock};
@@ -81,6 +81,7 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         capture_path: &arguments.capture,
         capture_sha256: sha256(&arguments.capture).map_err(Failure::Refused)?,
         data,
+        make_up: arguments.values == Values::MadeUp,
         draws: arguments.draws,
         consent: consent(arguments, &specs),
         mix: arguments.mix,

@@ -147,6 +147,9 @@ pub struct ReplayedStatement {
     pub share: Option<f64>,
     /// Sets of values that it was replayed with.
     pub tuples: u64,
+    /// Absent if the capture has its values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_up: Option<MadeUpValues>,
     /// How it was executed on copies of the tables; absent for reads, and if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<ReplayedWrite>,
@@ -154,6 +157,15 @@ pub struct ReplayedStatement {
     pub servers: Vec<OnServer>,
     /// One for each candidate.
     pub verdicts: Vec<ReplayVerdict>,
+}
+
+/// Values that were made up from the tables of the base, and how much they find.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MadeUpValues {
+    /// Mean rows of an execution in the capture; absent if it does not say.
+    pub captured_rows: Option<f64>,
+    /// With these values on the base; absent if it was not executed.
+    pub base_rows: Option<f64>,
 }
 
 /// A write or lock that was executed on copies of the tables.

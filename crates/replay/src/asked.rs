@@ -13,9 +13,9 @@ use crate::writes::Written;
 use deltabench_capture::{Capture, Kind};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{
-    Covered, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedData, ReplayedFile,
-    ReplayedLoadFailure, ReplayedPlan, ReplayedServer, ReplayedStatement, ReplayedWrite,
-    ResultVerdict,
+    Covered, MadeUpValues, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedData,
+    ReplayedFile, ReplayedLoadFailure, ReplayedPlan, ReplayedServer, ReplayedStatement,
+    ReplayedWrite, ResultVerdict,
 };
 use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
@@ -244,7 +244,7 @@ impl Asked {
             .map(|server| verdict(job, (of(0), of(server)), server, (&again, &objections)))
             .collect();
         // Values that were made up find other rows.
-        let moved = moved(job, mean_rows(job, of(0))).filter(|_| !redacted);
+        let moved = moved(job, mean_rows(job, of(0))).filter(|_| !redacted && !job.made_up);
         if let Some(moved) = moved {
             verdicts
                 .iter_mut()
@@ -258,6 +258,10 @@ impl Asked {
             calls: job.statement.calls,
             share: job.share,
             tuples: count(job.tuples.len()),
+            made_up: job.made_up.then(|| MadeUpValues {
+                captured_rows: job.statement.rows,
+                base_rows: mean_rows(job, of(0)),
+            }),
             write: self.write(number, job),
             servers: (0..self.outcomes.len())
                 .map(|server| on_server(job, of(server)))

@@ -72,7 +72,7 @@ pub struct Asking<'a> {
 
 /// A connection of one role.
 pub struct Connected {
-    who: Who,
+    pub who: Who,
     pub client: Client,
 }
 

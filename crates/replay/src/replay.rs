@@ -2,12 +2,15 @@
 
 use crate::asked::Asked;
 use crate::asking::{Asking, Shapes};
+use crate::made_up::make_up;
 use crate::request::{Data, Request};
 use crate::safety::Volatile;
-use crate::servers::Servers;
+use crate::servers::{Member, Servers};
+use crate::shape::Roots;
+use crate::substitutes::{MadeUp, wanting};
 use crate::timed::{TimedJob, TimedServers, jobs, statements};
 use crate::watched::watched;
-use crate::work::{Job, Work};
+use crate::work::Work;
 use crate::writes::obstacle;
 use deltabench_capture::Kind;
 use deltabench_model::problem::Problem;
@@ -46,11 +49,13 @@ pub struct Kept {
 pub fn replay(request: &Request<'_>, tell: &mut dyn FnMut(&str)) -> End<Answer> {
     on_servers(
         request,
-        |work, servers| {
-            let (asked, roles) = load_and_ask(request, work, servers, tell)?;
-            let replayed = asked.report(request, work, servers);
+        |servers| {
+            let (roles, made_up) = load_and_make_up(request, servers, tell)?;
+            let work = Work::with(request.capture, made_up.as_ref());
+            let asked = ask(request, &work, (servers, &roles), tell)?;
+            let replayed = asked.report(request, &work, servers);
             let timed = match request.timed && asked.broken.is_none() {
-                true => statements(work, &replayed, |job, tuple| asked.facts((job, tuple))),
+                true => statements(&work, &replayed, |job, tuple| asked.facts((job, tuple))),
                 false => Vec::new(),
             };
             let answer = Answer {
@@ -58,13 +63,13 @@ pub fn replay(request: &Request<'_>, tell: &mut dyn FnMut(&str)) -> End<Answer> 
                 kept: None,
                 broken: asked.broken,
             };
-            Ok((answer, timed, roles))
+            Ok((answer, timed, (roles, made_up)))
         },
-        |work, servers, (mut answer, timed, roles)| {
+        |servers, (mut answer, timed, known)| {
             let left = match timed.is_empty() {
                 true => servers.dismantle().err(),
                 false => {
-                    let end = keep(request, work, (servers, &roles), timed);
+                    let end = keep(request, servers, &known, timed);
                     match end.answer {
                         Ok(kept) => answer.kept = Some(kept),
                         // What is known stays known.
@@ -100,30 +105,26 @@ pub fn load_again(
 ) -> End<Kept> {
     on_servers(
         request,
-        |work, servers| {
-            load(request, servers, tell)?;
-            servers.prepare_roles(&wanted_roles(work))
-        },
-        |work, servers, roles| keep(request, work, (servers, &roles), statements),
+        |servers| load_and_make_up(request, servers, tell),
+        |servers, known| keep(request, servers, &known, statements),
     )
 }
 
 /// Does something on new servers, and then what remains to be done with them.
 fn on_servers<'a, T, U>(
     request: &'a Request<'_>,
-    what: impl FnOnce(&Work<'_>, &mut Servers<'a>) -> Result<T, Problem>,
-    then: impl FnOnce(&Work<'_>, Servers<'a>, T) -> End<U>,
+    what: impl FnOnce(&mut Servers<'a>) -> Result<T, Problem>,
+    then: impl FnOnce(Servers<'a>, T) -> End<U>,
 ) -> End<U> {
-    let work = Work::of(request.capture);
-    let servers = check(&work).and_then(|()| Servers::prepare(request));
+    let servers = check(request).and_then(|()| Servers::prepare(request));
     let mut servers = match servers {
         Ok(servers) => servers,
         Err(problem) => return End::refused(problem),
     };
     let started = servers.start(request).map_err(Stopped::Refused);
-    let answer = started.and_then(|()| what(&work, &mut servers).map_err(Stopped::Failed));
+    let answer = started.and_then(|()| what(&mut servers).map_err(Stopped::Failed));
     match ended(answer, request.interrupted.load(Ordering::Relaxed)) {
-        Ok(done) => then(&work, servers, done),
+        Ok(done) => then(servers, done),
         Err(stopped) => End {
             answer: Err(stopped),
             left: servers.dismantle().err(),
@@ -134,11 +135,12 @@ fn on_servers<'a, T, U>(
 /// Servers that are stopped, with what they will be asked.
 fn keep(
     request: &Request<'_>,
-    work: &Work<'_>,
-    (servers, roles): (Servers<'_>, &BTreeSet<String>),
+    servers: Servers<'_>,
+    (roles, made_up): &RolesAndValues,
     statements: Vec<TimedStatement>,
 ) -> End<Kept> {
-    let kept = jobs(work, &statements, roles).and_then(|jobs| {
+    let work = Work::with(request.capture, made_up.as_ref());
+    let kept = jobs(&work, &statements, roles).and_then(|jobs| {
         Ok(Kept {
             data_sets: servers.data_sets.clone(),
             servers: TimedServers::of(servers, request, &jobs)?,
@@ -152,9 +154,15 @@ fn keep(
     }
 }
 
-fn wanted_roles(work: &Work<'_>) -> BTreeSet<String> {
-    let wanted = |job: &Job<'_>| job.statement.role.clone();
-    work.jobs.iter().filter_map(wanted).collect()
+/// Roles that may log in everywhere, and values that were made up, if any are wanted.
+type RolesAndValues = (BTreeSet<String>, Option<MadeUp>);
+
+fn wanted_roles(request: &Request<'_>) -> BTreeSet<String> {
+    let work = Work::of(request.capture);
+    let captured = work.jobs.iter().map(|job| job.statement);
+    let wanting = wanting(request.capture).filter(|_| request.make_up);
+    let all = captured.chain(wanting);
+    all.filter_map(|statement| statement.role.clone()).collect()
 }
 
 /// How a replay ended.
@@ -202,38 +210,80 @@ fn ended<T>(answer: Result<T, Stopped>, interrupted: bool) -> Result<T, Stopped>
     })
 }
 
-fn check(work: &Work<'_>) -> Result<(), Problem> {
-    if !work.jobs.is_empty() {
+fn check(request: &Request<'_>) -> Result<(), Problem> {
+    let wanting = wanting(request.capture).count();
+    if !Work::of(request.capture).jobs.is_empty() || request.make_up && wanting > 0 {
         return Ok(());
+    }
+    if wanting > 0 {
+        return Err(Problem::new("there is nothing to replay")
+            .detail("no statement of the capture has values")
+            .hint("leave out --values captured, so that deltabench makes them up"));
     }
     Err(Problem::new("there is nothing to replay")
         .detail("the capture has no statement that reads or writes tables and has its values")
         .hint("`deltabench capture` says what it left out, and why"))
 }
 
-fn load_and_ask(
+/// Loads the tables, makes the roles, and makes values up where the capture has none.
+fn load_and_make_up(
     request: &Request<'_>,
-    work: &Work<'_>,
     servers: &mut Servers<'_>,
     tell: &mut dyn FnMut(&str),
-) -> Result<(Asked, BTreeSet<String>), Problem> {
+) -> Result<RolesAndValues, Problem> {
     load(request, servers, tell)?;
-    let wanted = wanted_roles(work);
-    let roles = servers.prepare_roles(&wanted)?;
+    let roles = servers.prepare_roles(&wanted_roles(request))?;
+    let base = servers.members.first().filter(|_| request.make_up);
+    let wanting = wanting(request.capture).count();
+    let Some(base) = base.filter(|_| wanting > 0) else {
+        return Ok((roles, None));
+    };
+    tell(&format!(
+        "making up values for {wanting} statements, from the tables of {}",
+        base.reach.name
+    ));
+    let roots = base.roots()?;
+    let end = || base.reach.end_sessions();
+    let made = watched(
+        &[asking_of(request, base, (&roots, &roles))],
+        request.interrupted,
+        |asking| make_up(request, asking),
+        end,
+    );
+    let made = made.into_iter().next().transpose()?;
+    Ok((roles, made))
+}
+
+/// How a server is asked.
+fn asking_of<'a>(
+    request: &'a Request<'_>,
+    member: &'a Member<'_>,
+    (roots, roles): (&'a Roots, &'a BTreeSet<String>),
+) -> Asking<'a> {
+    Asking {
+        reach: &member.reach,
+        version_num: member.wish.installation.version_num,
+        roots,
+        roles,
+        timeout_seconds: request.timeout_seconds,
+        interrupted: request.interrupted,
+    }
+}
+
+fn ask(
+    request: &Request<'_>,
+    work: &Work<'_>,
+    (servers, roles): (&Servers<'_>, &BTreeSet<String>),
+    tell: &mut dyn FnMut(&str),
+) -> Result<Asked, Problem> {
     let mut asked = Asked::new(work, servers.members.len());
-    asked.missing_roles = wanted.difference(&roles).cloned().collect();
+    let wanted = wanted_roles(request);
+    asked.missing_roles = wanted.difference(roles).cloned().collect();
     let members = servers.members.iter();
     let roots = members.map(|member| member.roots());
     let roots = roots.collect::<Result<Vec<_>, _>>()?;
     let members = servers.members.iter().zip(&roots);
-    let asking = members.map(|(member, roots)| Asking {
-        reach: &member.reach,
-        version_num: member.wish.installation.version_num,
-        roots,
-        roles: &roles,
-        timeout_seconds: request.timeout_seconds,
-        interrupted: request.interrupted,
-    });
+    let asking = members.map(|(member, roots)| asking_of(request, member, (roots, roles)));
     let asking: Vec<Asking<'_>> = asking.collect();
     let mut all = explain(request, work, (&asking, &mut asked), tell);
     if all.is_ok() && request.consent.reads {
@@ -249,7 +299,7 @@ fn load_and_ask(
         Err(problem) if asked.shapes.is_empty() => Err(problem),
         all => {
             asked.broken = all.err();
-            Ok((asked, roles))
+            Ok(asked)
         }
     }
 }

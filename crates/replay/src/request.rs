@@ -55,6 +55,8 @@ pub struct Request<'a> {
     /// Of the capture's file; absent for a directory.
     pub capture_sha256: Option<String>,
     pub data: Data<'a>,
+    /// Whether values are made up for statements of which the capture has none.
+    pub make_up: bool,
     /// How often each server draws statistics; servers of somebody else draw none.
     pub draws: u32,
     pub consent: Consent,

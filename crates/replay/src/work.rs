@@ -1,19 +1,24 @@
 //! What is replayed: statements with their tuples, as they are sent.
 
 use crate::results::Promises;
+use crate::substitutes::MadeUp;
 use deltabench_capture::{Basis, Capture, Kind, Obstacle, Statement, Summary, Tuple, tokens};
 use deltabench_model::replayed::{LeftOut, WeightedBy};
 use deltabench_model::units::{count, to_f64};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Examples of what was left out for one reason.
 const EXAMPLES: usize = 3;
+/// Characters of an example in words.
+const EXAMPLE_SHOWN: usize = 80;
 
 /// A statement that is replayed.
 pub struct Job<'a> {
     pub statement: &'a Statement,
     /// Share of the workload; absent without a weight.
     pub share: Option<f64>,
+    /// Whether the capture has no values, and these were made up.
+    pub made_up: bool,
     pub tuples: Vec<TupleJob<'a>>,
     pub promises: Promises,
 }
@@ -28,16 +33,23 @@ pub struct TupleJob<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn of(statement: &'a Statement, share: Option<f64>) -> Self {
-        let timed = statement.tuples.iter().all(|tuple| tuple.ms.is_some());
+    /// A statement without tuples.
+    pub fn bare(statement: &'a Statement) -> Self {
+        Self::of(statement, None, &[])
+    }
+
+    fn of(statement: &'a Statement, share: Option<f64>, tuples: &'a [Tuple]) -> Self {
+        let timed = tuples.iter().all(|tuple| tuple.ms.is_some());
         let weight = |tuple: &Tuple| match tuple.ms {
             Some(ms) if timed => tuple.n * ms,
             _ => tuple.n,
         };
-        let sum: f64 = statement.tuples.iter().map(weight).sum();
-        let even = 1.0 / to_f64(count(statement.tuples.len()).max(1));
+        let sum: f64 = tuples.iter().map(weight).sum();
+        let even = 1.0 / to_f64(count(tuples.len()).max(1));
         let share_of = |tuple: &Tuple| if sum > 0.0 { weight(tuple) / sum } else { even };
-        let tuples = statement.tuples.iter().map(|tuple| TupleJob {
+        let has_values = |tuple: &Tuple| !tuple.values.is_empty();
+        let made_up = statement.tuples.is_empty() && tuples.iter().any(has_values);
+        let tuples = tuples.iter().map(|tuple| TupleJob {
             tuple,
             sql: statement.sent(tuple).trim_end().trim_end_matches(';'),
             weight: share_of(tuple),
@@ -45,6 +57,7 @@ impl<'a> Job<'a> {
         Self {
             statement,
             share,
+            made_up,
             tuples: tuples.collect(),
             promises: Promises::of(&tokens(&statement.text).tokens),
         }
@@ -61,8 +74,13 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Sorts the statements of a capture, the most expensive first.
+    /// Sorts the statements of a capture with values of its own, the most expensive first.
     pub fn of(capture: &'a Capture) -> Self {
+        Self::with(capture, None)
+    }
+
+    /// The same with those whose values were made up.
+    pub fn with(capture: &'a Capture, made_up: Option<&'a MadeUp>) -> Self {
         let summary = Summary::of(capture);
         let weighted_by = match summary.basis {
             Basis::Time => WeightedBy::Time,
@@ -74,14 +92,23 @@ impl<'a> Work<'a> {
             .collect();
         sorted.sort_by(|(_, one), (_, other)| other.unwrap_or(0.0).total_cmp(&one.unwrap_or(0.0)));
         let mut jobs = Vec::new();
-        let mut left: BTreeMap<Obstacle, LeftOut> = BTreeMap::new();
+        let mut left: BTreeMap<String, LeftOut> = BTreeMap::new();
+        let mut named: BTreeSet<String> = BTreeSet::new();
         for (statement, share) in sorted {
             let Some(obstacle) = statement.obstacle() else {
-                jobs.push(Job::of(statement, share));
+                jobs.push(Job::of(statement, share, &statement.tuples));
                 continue;
             };
-            let entry = left.entry(obstacle).or_insert_with(|| LeftOut {
-                why: words(obstacle).to_owned(),
+            if let Some(tuples) = made_up.and_then(|made| made.tuples(statement)) {
+                jobs.push(Job::of(statement, share, tuples));
+                continue;
+            }
+            let why = why(statement, obstacle, made_up);
+            if made_up.is_some_and(|made| made.why_not(statement).is_some()) {
+                named.insert(why.clone());
+            }
+            let entry = left.entry(why.clone()).or_insert_with(|| LeftOut {
+                why,
                 statements: 0,
                 share: None,
                 examples: Vec::new(),
@@ -96,6 +123,11 @@ impl<'a> Work<'a> {
         }
         let shares: Vec<f64> = jobs.iter().filter_map(|job| job.share).collect();
         let mut left_out: Vec<LeftOut> = left.into_values().collect();
+        for left in &mut left_out {
+            if named.contains(&left.why) {
+                left.why.push_str(&examples(left));
+            }
+        }
         left_out.sort_by(|one, other| {
             other
                 .share
@@ -108,6 +140,33 @@ impl<'a> Work<'a> {
             left_out,
             weighted_by,
         }
+    }
+}
+
+/// `: TEXT; TEXT; and 4 more`.
+fn examples(left: &LeftOut) -> String {
+    let begin = |text: &String| text.chars().take(EXAMPLE_SHOWN).collect::<String>();
+    let mut texts: Vec<String> = left.examples.iter().map(begin).collect();
+    let more = left.statements.saturating_sub(count(texts.len()));
+    if more > 0 {
+        texts.push(format!("and {more} more"));
+    }
+    format!(": {}", texts.join("; "))
+}
+
+/// Why a statement is not replayed, also with values that are made up.
+fn why(statement: &Statement, obstacle: Obstacle, made_up: Option<&MadeUp>) -> String {
+    let words = words(obstacle);
+    let lacks = matches!(
+        obstacle,
+        Obstacle::NotInLog | Obstacle::NoValues | Obstacle::Cut
+    );
+    match made_up.map(|made| made.why_not(statement)) {
+        Some(Some(reason)) => format!("{words}, and none can be made up: {reason}"),
+        Some(None) if lacks && statement.kind == Kind::Write => {
+            format!("{words}; none are made up for writes, because rows are not changed by chance")
+        }
+        _ => words.to_owned(),
     }
 }
 

@@ -3,6 +3,7 @@
 //! The JSON is a contract (`docs/reference/replay.schema.json`): fields are added, never renamed.
 
 mod findings;
+mod made_up;
 mod markdown;
 mod mix;
 mod page;
@@ -103,10 +104,12 @@ fn named(
         Finding::Statement(statement, verdict) => {
             let text = short(&statement.text);
             let name = statement.name.as_ref();
+            let mut texts = section.texts(replayed, statement, verdict);
+            texts.extend(made_up::words(statement));
             (
                 statement.share,
                 name.map_or(text.clone(), |name| format!("{name}  {text}")),
-                section.texts(replayed, statement, verdict),
+                texts,
             )
         }
     }
@@ -393,6 +396,7 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
             unexecuted.filter(|statement| !is_only_explained(statement)),
         ));
     }
+    texts.extend(made_up::notes(replayed));
     texts.extend(writes::notes(replayed));
     texts.extend(replayed.notes.iter().cloned());
     texts.extend(times::notes(replayed));

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 pub struct CaptureArguments {
     /// The server's log: jsonlog, csvlog or text, plain or packed by gzip; several files in any order, or a
     /// directory; `-` is stdin
-    #[arg(long = "log", value_name = "FILE", required = true, num_args = 1..)]
+    #[arg(long = "log", value_name = "FILE", required_unless_present = "statements", num_args = 1..)]
     pub logs: Vec<PathBuf>,
-    /// `pg_stat_statements` of the same server as CSV with a header: exact calls and times
+    /// `pg_stat_statements` of the same server as CSV with a header: exact calls and times. Without a log
+    /// `deltabench replay` makes up the values
     #[arg(long, value_name = "FILE")]
     pub statements: Option<PathBuf>,
     /// Write the capture here, readable for you only
@@ -34,12 +35,12 @@ pub struct CaptureArguments {
     /// Seed of the choice of values
     #[arg(long, value_name = "N", default_value_t = crate::afterwards::SEED)]
     pub seed: u64,
-    /// The search_path of sessions that set none in the log
+    /// The search_path of sessions that set none in the log, and of statements that are not in it
     #[arg(long, value_name = "PATH")]
     pub search_path: Option<String>,
     /// Replace values by others of their shape, for plans (replay --plans-only), not for times. Names, single
     /// characters, years, units and lengths stay: read "Without values" in the guide before you pass it on
-    #[arg(long)]
+    #[arg(long, requires = "logs")]
     pub redact: bool,
     /// Write the numbers as JSON here; `-` is stdout
     #[arg(long, value_name = "FILE")]

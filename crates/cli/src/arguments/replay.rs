@@ -13,6 +13,15 @@ pub enum Writes {
     Explain,
 }
 
+/// Which values statements are replayed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Values {
+    /// Those of the capture; reads without any get values from the tables of the base
+    MadeUp,
+    /// Those of the capture only
+    Captured,
+}
+
 /// `deltabench replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArguments {
@@ -68,6 +77,9 @@ pub struct ReplayArguments {
     /// other machines
     #[arg(long)]
     pub allow_functions: bool,
+    /// What is done with reads whose values are not in the capture: values are made up, or they are left out
+    #[arg(long, value_enum, default_value_t = Values::MadeUp)]
+    pub values: Values,
     /// What is done with writes and locks: committed on a copy of the tables, or only explained
     #[arg(long, value_enum, default_value_t = Writes::Copy)]
     pub writes: Writes,

@@ -1,7 +1,9 @@
 //! What was captured, as text and as JSON. Neither has a value of the log.
 
 use crate::amounts::thousands;
-use deltabench_capture::{Basis, Capture, Header, Kind, Protocol, Statement, Summary, Weight};
+use deltabench_capture::{
+    Basis, Capture, Header, Kind, Protocol, Source, Statement, Summary, Weight,
+};
 use deltabench_model::units::{count, to_f64};
 use deltabench_report::wrapped;
 use serde::Serialize;
@@ -126,6 +128,9 @@ impl<'a> Shown<'a> {
             [file] => file.clone(),
             files => format!("{} files", files.len()),
         };
+        if header.source == Source::Statistics {
+            return self.of_statistics(&files);
+        }
         let mut lines = vec![format!(
             "captured {} with {} from {} of {files}{}",
             number(summary.statements, "statement"),
@@ -170,6 +175,21 @@ impl<'a> Shown<'a> {
             number(summary.most, "statement")
         ));
         lines
+    }
+
+    /// What was read where there is no log.
+    fn of_statistics(&self, files: &str) -> Vec<String> {
+        let summary = &self.summary;
+        vec![
+            format!(
+                "captured {} with {} from pg_stat_statements ({files})",
+                number(summary.statements, "statement"),
+                number(summary.calls, "execution")
+            ),
+            "there is no log, so no statement has its values: `deltabench replay` makes them up for reads, \
+             from the tables of the base"
+                .to_owned(),
+        ]
     }
 
     fn replayed(&self) -> Vec<String> {

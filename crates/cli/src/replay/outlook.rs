@@ -1,10 +1,10 @@
 //! What a replay would send, and to which servers.
 
 use super::{COPY_LIMIT, consent, timeout};
-use crate::arguments::replay::ReplayArguments;
+use crate::arguments::replay::{ReplayArguments, Values};
 use deltabench_capture::{Capture, Kind};
 use deltabench_model::target::TargetSpec;
-use deltabench_replay::{Consent, Job, Survey, Work};
+use deltabench_replay::{Consent, Job, Survey, Work, wanting};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -108,6 +108,7 @@ fn sending(
     for job in &work.jobs {
         lines.extend(of_statement(job, consent));
     }
+    lines.extend(making_up(arguments, capture));
     if consent.reads {
         lines.push(format!(
             "may execute: once for each set of values, if {}; again on the base if a result differs",
@@ -150,6 +151,21 @@ fn sending(
         left_out.map(|left| format!("not sent: {} statements: {}", left.statements, left.why)),
     );
     lines
+}
+
+/// What would be sent of statements without values.
+fn making_up(arguments: &ReplayArguments, capture: &Capture) -> Option<String> {
+    let wanting = match arguments.values {
+        Values::MadeUp => wanting(capture).count(),
+        Values::Captured => 0,
+    };
+    (wanting > 0).then(|| {
+        format!(
+            "{wanting} statements without values, counted below as not sent, are sent with values that are \
+             made up: the base says what their parameters are compared with, and rows of these tables are \
+             read there"
+        )
+    })
 }
 
 /// What would be sent of a statement, and why some of it would only be explained.

@@ -101,6 +101,7 @@ pub fn measure(
         budget_seconds: timing.budget_seconds,
         impact: timing.impact,
         timeout_seconds: request.timeout_seconds,
+        made_up: request.make_up,
         data_sets,
         mix: request.mix,
         statements,
@@ -245,6 +246,7 @@ pub fn resume(
         capture_path: &capture_path,
         capture_sha256: setup.capture.sha256.clone(),
         data: data(dump.as_ref()),
+        make_up: setup.made_up,
         draws: 1,
         consent: consented(setup),
         // It was small enough before.

@@ -78,6 +78,7 @@ fn replay_plan(shares: &[f64]) -> Plan {
         settings: Vec::new(),
         mix: None,
         data_sets: Vec::new(),
+        made_up: false,
         timeout_seconds: 60,
         statements,
     });
@@ -148,6 +149,7 @@ fn replayed(plan: &Plan) -> Replayed {
         calls: 100,
         share: None,
         tuples: 2,
+        made_up: None,
         write: None,
         servers: Vec::new(),
         verdicts: vec![verdict()],

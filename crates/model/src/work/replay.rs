@@ -27,6 +27,9 @@ pub struct ReplaySetup {
     pub data_sets: Vec<DataSet>,
     /// Limit of a statement, seconds.
     pub timeout_seconds: u32,
+    /// Whether values were made up where the capture has none; in older plans they were not.
+    #[serde(default)]
+    pub made_up: bool,
     /// Clients of the mix, which is the cell behind those of the statements; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<u32>,

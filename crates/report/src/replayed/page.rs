@@ -2,7 +2,7 @@
 
 use super::findings::{Finding, Section, verdicts};
 use super::parting::Parting;
-use super::{changed_for, head, left_out, mix, server_name, times};
+use super::{changed_for, head, left_out, made_up, mix, server_name, times};
 use crate::html::{Document, document};
 use deltabench_model::replayed::{
     ErrorVerdict, PlanLine, PlanVerdict, ReplayVerdict, Replayed, ReplayedStatement, ResultVerdict,
@@ -91,6 +91,7 @@ fn card(replayed: &Replayed, section: Section, finding: Finding<'_>) -> Markup {
                         small { (share(statement)) }
                     }
                     pre { (statement.text) }
+                    @if let Some(text) = made_up::words(statement) { p { small { (text) } } }
                     @if section == Section::Plan {
                         (plans(replayed, statement, verdict))
                     } @else {
@@ -150,7 +151,7 @@ fn all(replayed: &Replayed, place: usize) -> Markup {
                 @for (statement, verdict) in &verdicts {
                     tr {
                         td title=(statement.text) {
-                            (label(statement))
+                            (label(statement)) (made_up::mark(statement))
                         }
                         td { (share(statement)) }
                         td { (errors_word(verdict.errors)) }

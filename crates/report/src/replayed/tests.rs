@@ -1,10 +1,10 @@
 use super::parting::Parting;
 use super::*;
 use deltabench_model::replayed::{
-    Covered, ErrorVerdict, LeftOut, MixTime, OnServer, PlanChange, PlanLine, PlanShare,
-    REPLAYED_FORMAT, ReplayFailure, ReplayTimes, ReplayedData, ReplayedFile, ReplayedLoadFailure,
-    ReplayedMix, ReplayedPlan, ReplayedServer, ReplayedWrite, StatementTime, TimeParts, TimeRatio,
-    TimeVerdict, WeightedBy, WorkloadTime,
+    Covered, ErrorVerdict, LeftOut, MadeUpValues, MixTime, OnServer, PlanChange, PlanLine,
+    PlanShare, REPLAYED_FORMAT, ReplayFailure, ReplayTimes, ReplayedData, ReplayedFile,
+    ReplayedLoadFailure, ReplayedMix, ReplayedPlan, ReplayedServer, ReplayedWrite, StatementTime,
+    TimeParts, TimeRatio, TimeVerdict, WeightedBy, WorkloadTime,
 };
 
 fn server(name: &str, settings: &[(&str, &str)]) -> ReplayedServer {
@@ -65,6 +65,7 @@ fn statement(name: &str, share: f64, verdict: ReplayVerdict) -> ReplayedStatemen
         calls: 10,
         share: Some(share),
         tuples: 4,
+        made_up: None,
         write: None,
         servers: vec![on("a"), on("b")],
         verdicts: vec![verdict],
@@ -602,4 +603,35 @@ fn writes_say_that_they_were_committed_on_a_copy_and_a_mix_has_a_sentence() {
             assert!(text.contains(says), "{says}: {text}");
         }
     }
+}
+
+#[test]
+fn values_that_were_made_up_are_called_so_in_every_form() {
+    let mut replayed = replayed();
+    let text = |replayed: &Replayed| {
+        [
+            replayed_text(replayed, 300),
+            replayed_markdown(replayed),
+            replayed_page(replayed),
+        ]
+    };
+    for form in text(&replayed) {
+        assert!(!form.contains("made up"), "{form}");
+    }
+    for statement in &mut replayed.statements {
+        statement.made_up = Some(MadeUpValues {
+            captured_rows: Some(2.9),
+            base_rows: Some(3.1),
+        });
+    }
+    let of_statement = "values made up: 3.1 rows for each call on the base, 2.9 in the capture";
+    for form in text(&replayed) {
+        assert!(form.contains(of_statement), "{form}");
+        assert!(
+            form.contains("find between a third and three times the rows"),
+            "{form}"
+        );
+    }
+    let json: serde_json::Value = serde_json::from_str(&replayed_json(&replayed)).unwrap();
+    assert_eq!(json["statements"][0]["made_up"]["base_rows"], 3.1);
 }

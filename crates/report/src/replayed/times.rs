@@ -2,7 +2,7 @@
 
 use super::findings::verdicts;
 use super::parting::Parting;
-use super::{short, writes};
+use super::{made_up, short, writes};
 use crate::lines::wrapped;
 use crate::words::plural;
 use deltabench_model::replayed::{
@@ -242,6 +242,7 @@ fn below(
         );
     }
     below.extend(time.why.clone());
+    below.extend(made_up::words(statement));
     below.extend(writes::words(statement));
     if time.executions <= u64::from(time.blocks) {
         below.push(
