@@ -26,6 +26,9 @@ pub struct Replayed {
     /// How candidates that were used as they are differ from the base, in words: tables, sizes, settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<String>,
+    /// The time of day that the servers had; absent where no statement asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ReplayedClock>,
     /// Whether reads were executed, and not only explained.
     pub executed: bool,
     pub covered: Covered,
@@ -42,6 +45,18 @@ pub struct Replayed {
     /// Absent where no time was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<ReplayTimes>,
+}
+
+/// The time of day that servers had, the same on all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedClock {
+    /// Where their clocks begin at each start, seconds since 1970; absent: they had that of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<i64>,
+    /// Why it is that time.
+    pub why: String,
+    /// Statements whose text asks for the time.
+    pub statements: u64,
 }
 
 /// A file that was read.

@@ -18,6 +18,7 @@
 mod asked;
 mod asking;
 mod clause;
+mod clock;
 mod consent;
 mod dump;
 mod reach;
@@ -37,6 +38,7 @@ mod watched;
 mod work;
 mod writes;
 
+pub use clock::{ClockWish, asks_for_time};
 pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
 pub use replay::{Answer, End, Kept, Stopped, load_again, replay};

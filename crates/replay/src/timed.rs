@@ -8,6 +8,7 @@ mod found;
 
 pub use found::{TupleFacts, statements};
 
+use crate::clock::{Ahead, SetClock};
 use crate::reach::{Reach, Tables, Who, session};
 use crate::request::{Request, Wish};
 use crate::servers::{Member, Servers, settings};
@@ -68,6 +69,8 @@ struct Ours {
     playing: Vec<usize>,
     /// That a server has at least.
     connections: u32,
+    /// What they start with.
+    clock: Option<SetClock>,
     workspace: Workspace,
 }
 
@@ -85,9 +88,13 @@ impl TimedServers {
     ///
     /// Errors: a server that does not stop cleanly, a full disk.
     pub(crate) fn of(servers: Servers<'_>, request: &Request<'_>) -> Result<Self, Problem> {
-        let (members, workspace) = servers.into_parts();
+        let (members, workspace, clock) = servers.into_parts();
         let home = match workspace {
-            Some(workspace) => Home::Ours(Ours::of(members, workspace, request)?),
+            Some(workspace) => {
+                let mut ours = Ours::of(members, workspace, request)?;
+                ours.clock = clock;
+                Home::Ours(ours)
+            }
             None => {
                 let mut all: Vec<Reach> = members.into_iter().map(|member| member.reach).collect();
                 all.splice(0..0, all.first().cloned());
@@ -311,6 +318,7 @@ impl Ours {
             }),
             clusters,
             wishes,
+            clock: None,
             workspace,
         })
     }
@@ -319,9 +327,11 @@ impl Ours {
         for cluster in &mut self.clusters {
             cluster.stop()?;
         }
+        let ahead = Ahead::of(self.clock.as_ref());
         for start in starts {
             let slot = Slot {
                 port: start.port,
+                environment: ahead.environment.clone(),
                 own_executable: start.own_executable,
                 ..Slot::default()
             };

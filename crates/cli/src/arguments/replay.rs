@@ -77,6 +77,10 @@ pub struct ReplayArguments {
     /// How often each server draws statistics: several draws show the plans that depend on luck
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub draws: u32,
+    /// Time of day of the servers: that of the machine (`now`), of the end of the capture (`capture`), or one
+    /// such as '2026-11-23 13:00 UTC' [default: that of the capture, if a statement asks for the time]
+    #[arg(long, value_name = "now|capture|TIME")]
+    pub clock: Option<String>,
     /// Limit of a statement
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub timeout: String,

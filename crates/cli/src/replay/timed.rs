@@ -20,7 +20,7 @@ use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{Replayed, ReplayedFile};
 use deltabench_model::work::replay::{DataSet, ReplaySetup};
-use deltabench_replay::{Consent, DumpFile, Kept, Request, Survey, Wish, load_again};
+use deltabench_replay::{ClockWish, Consent, DumpFile, Kept, Request, Survey, Wish, load_again};
 use deltabench_report::replayed_json;
 use deltabench_run::events::Observer;
 use deltabench_run::session::SessionEnd;
@@ -102,6 +102,7 @@ pub fn measure(
         impact: timing.impact,
         timeout_seconds: request.timeout_seconds,
         data_sets,
+        clock: replayed.clock.as_ref().and_then(|clock| clock.at),
         mix: request.mix,
         statements,
     };
@@ -251,6 +252,7 @@ pub fn resume(
         copy_limit: u64::MAX,
         mix: setup.mix,
         timed: true,
+        clock: same_clock(setup),
         timeout_seconds: setup.timeout_seconds,
         checksums: plan.checksums,
         workspaces: &host.workspaces,
@@ -281,6 +283,15 @@ pub fn resume(
         jobs: kept.jobs,
     };
     carry_out(&mut replayed, (run, plan), loaded, place)
+}
+
+/// The time of day that servers had before.
+fn same_clock(setup: &ReplaySetup) -> ClockWish {
+    ClockWish {
+        at: setup.clock,
+        why: "as when the replay began".to_owned(),
+        required: true,
+    }
 }
 
 /// What is executed of statements that have been executed before.

@@ -224,6 +224,7 @@ pub mod tests {
             settings: Vec::new(),
             mix: None,
             data_sets: Vec::new(),
+            clock: None,
             timeout_seconds: 60,
             statements: (0..).zip(seconds).map(statement).collect(),
         }

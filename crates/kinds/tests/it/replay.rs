@@ -78,6 +78,7 @@ fn replay_plan(shares: &[f64]) -> Plan {
         settings: Vec::new(),
         mix: None,
         data_sets: Vec::new(),
+        clock: None,
         timeout_seconds: 60,
         statements,
     });
@@ -170,6 +171,7 @@ fn replayed(plan: &Plan) -> Replayed {
         servers: Vec::new(),
         draws: 1,
         differences: Vec::new(),
+        clock: None,
         executed: true,
         covered: Covered {
             statements: 0,

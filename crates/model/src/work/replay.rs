@@ -25,6 +25,10 @@ pub struct ReplaySetup {
     /// Of servers that already ran, the base first; none if they are our own, and in older plans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSet>,
+    /// Where the clocks of the servers begin at each start, seconds since 1970; absent: they have that of the
+    /// machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<i64>,
     /// Limit of a statement, seconds.
     pub timeout_seconds: u32,
     /// Clients of the mix, which is the cell behind those of the statements; absent without one.

@@ -1,5 +1,6 @@
 //! Which statements are measured: those that all servers have executed.
 
+use crate::clock::{CLOCK_MOVED, DATA_MOVED};
 use crate::work::{Job, Work};
 use deltabench_capture::Kind;
 use deltabench_model::replayed::{ReplayVerdict, Replayed, ResultVerdict};
@@ -78,8 +79,12 @@ fn not_comparable(job: &Job<'_>, verdict: &ReplayVerdict) -> Option<String> {
                 _ => "returns",
             }
         )),
-        ResultVerdict::Moved => verdict.causes.last().cloned(),
-        _ => None,
+        // Whatever else differs: it is other work than that of production.
+        _ => {
+            let moved =
+                |cause: &&String| cause.starts_with(CLOCK_MOVED) || cause.starts_with(DATA_MOVED);
+            verdict.causes.iter().find(moved).cloned()
+        }
     }
 }
 

@@ -186,6 +186,7 @@ pub(crate) fn replayed() -> Replayed {
         ],
         draws: 3,
         differences: Vec::new(),
+        clock: None,
         executed: true,
         covered: Covered {
             statements: 6,
