@@ -94,6 +94,7 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         copy_limit: copy_limit(arguments).map_err(Failure::Refused)?,
         timed: timing.is_some(),
         clock,
+        why: arguments.why,
         timeout_seconds: timeout(arguments).map_err(Failure::Refused)?,
         checksums: checksums(arguments.checksums),
         workspaces: &host.workspaces,

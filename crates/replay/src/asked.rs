@@ -8,15 +8,15 @@ use crate::safety::Volatile;
 use crate::servers::{Member, Servers};
 use crate::shape::Shape;
 use crate::timed::TupleFacts;
-use crate::verdict::{Outcome, mean_rows, on_server, verdict};
+use crate::verdict::{Outcome, Wanted, mean_rows, on_server, verdict};
 use crate::work::{Job, Work};
 use crate::writes::Written;
 use deltabench_capture::{Capture, Kind};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{
-    Covered, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedClock, ReplayedData,
-    ReplayedFile, ReplayedLoadFailure, ReplayedPlan, ReplayedServer, ReplayedStatement,
-    ReplayedWrite, ResultVerdict,
+    Covered, OldPlan, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedClock,
+    ReplayedData, ReplayedFile, ReplayedLoadFailure, ReplayedPlan, ReplayedServer,
+    ReplayedStatement, ReplayedWrite, ResultVerdict,
 };
 use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +37,8 @@ pub struct Asked {
     /// Tuples that a constraint refused on the base, by statement.
     dropped: BTreeMap<usize, u64>,
     pub missing_roles: Vec<String>,
+    /// Candidates with the plans of the base, by server and statement.
+    pub old_plans: BTreeMap<usize, BTreeMap<usize, OldPlan>>,
     /// Why not all servers were asked everything.
     pub broken: Option<Problem>,
 }
@@ -55,6 +57,7 @@ impl Asked {
             once: BTreeSet::new(),
             dropped: BTreeMap::new(),
             missing_roles: Vec::new(),
+            old_plans: BTreeMap::new(),
             broken: None,
         }
     }
@@ -123,6 +126,21 @@ impl Asked {
             once: self.once.contains(&place.0),
             slowest: (0..servers).filter_map(|server| of(server)?.took).max(),
         }
+    }
+
+    /// The plans of the base for the tuples of a statement that this candidate can plan, too.
+    pub fn base_plans(&self, job: usize, server: usize) -> Vec<Wanted> {
+        let tuples = self.objections.get(job).map_or(0, Vec::len);
+        let one = |tuple: usize| {
+            let base = self.outcome(0, (job, tuple))?;
+            let verdict = self.outcome(server, (job, tuple))?.plan_verdict(base);
+            (verdict != PlanVerdict::Unknown).then(|| Wanted {
+                tuple,
+                plans: base.plans.keys().cloned().collect(),
+                changed: verdict == PlanVerdict::Changed,
+            })
+        };
+        (0..tuples).filter_map(one).collect()
     }
 
     fn outcome(&self, server: usize, (job, tuple): (usize, usize)) -> Option<&Outcome> {
@@ -232,7 +250,10 @@ impl Asked {
         let again = |tuple: usize| self.unrepeatable.contains(&(number, tuple));
         let candidates = 1..self.outcomes.len();
         let mut verdicts: Vec<_> = candidates
-            .map(|server| verdict(job, (of(0), of(server)), server, (&again, &objections)))
+            .map(|server| ReplayVerdict {
+                old_plan: self.old_plan(server, number),
+                ..verdict(job, (of(0), of(server)), server, (&again, &objections))
+            })
             .collect();
         // Values that were made up find other rows.
         let moved = moved(job, mean_rows(job, of(0)), is_set).filter(|_| !redacted);
@@ -255,6 +276,11 @@ impl Asked {
                 .collect(),
             verdicts,
         }
+    }
+
+    /// The candidate with the plans of the base, if it was asked for them.
+    fn old_plan(&self, server: usize, job: usize) -> Option<OldPlan> {
+        self.old_plans.get(&server)?.get(&job).cloned()
     }
 
     /// How the candidates differ from the base.

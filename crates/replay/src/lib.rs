@@ -35,6 +35,7 @@ mod theirs;
 mod timed;
 mod verdict;
 mod watched;
+mod why;
 mod work;
 mod writes;
 

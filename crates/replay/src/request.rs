@@ -67,6 +67,8 @@ pub struct Request<'a> {
     pub mix: Option<u32>,
     /// The time of day of servers of our own.
     pub clock: ClockWish,
+    /// Whether settings are looked for that bring the plans of the base back on candidates.
+    pub why: bool,
     /// Limit of a statement, seconds.
     pub timeout_seconds: u32,
     /// Data checksums; absent: each version's own default.

@@ -12,7 +12,7 @@ use crate::clock::{Ahead, SetClock};
 use crate::reach::{Reach, Tables, Who, session};
 use crate::request::{Request, Wish};
 use crate::servers::{Member, Servers, settings};
-use crate::session::answer_limit;
+use crate::session::{answer_limit, set};
 use crate::watched::watched;
 use crate::work::{Job, Work};
 use deltabench_capture::Protocol;
@@ -179,8 +179,21 @@ impl TimedServers {
         job: &TimedJob,
         order: &[usize],
     ) -> Result<Tuples, WireError> {
+        self.connect_with(server, job, order, &[])
+    }
+
+    /// The same in a session with these settings.
+    ///
+    /// Errors: as [`connect`](Self::connect).
+    pub fn connect_with(
+        &self,
+        server: usize,
+        job: &TimedJob,
+        order: &[usize],
+        settings: &[(String, String)],
+    ) -> Result<Tuples, WireError> {
         let tuples: Vec<TupleText<'_>> = job.texts().collect();
-        self.open(server, (&job.who, job.tables), (&tuples, order))
+        self.open(server, (&job.who, job.tables, settings), (&tuples, order))
     }
 
     /// A client of a server that sends all these statements: a connection for each role and path. With
@@ -212,7 +225,7 @@ impl TimedServers {
                 tuples.extend(job.texts());
             }
             let order: Vec<usize> = (0..tuples.len()).collect();
-            let line = self.open(server, (who, tables), (&tuples, &order))?;
+            let line = self.open(server, (who, tables, &[]), (&tuples, &order))?;
             mixed.lines.push(line);
         }
         Ok(mixed)
@@ -222,7 +235,7 @@ impl TimedServers {
     fn open(
         &self,
         server: usize,
-        (who, tables): (&Who, Tables),
+        (who, tables, settings): (&Who, Tables, &[(String, String)]),
         (tuples, order): (&[TupleText<'_>], &[usize]),
     ) -> Result<Tuples, WireError> {
         let reach = match &self.home {
@@ -239,6 +252,7 @@ impl TimedServers {
         }
         let mut before = session(self.timeout_seconds, tables);
         before.extend(who.set_path());
+        before.extend(settings.iter().map(|setting| set("SET", setting)));
         let spec = TuplesSpec {
             before: &before,
             tuples,

@@ -8,6 +8,7 @@ mod mix;
 mod page;
 mod parting;
 mod times;
+mod why;
 mod writes;
 
 pub use markdown::replayed_markdown;

@@ -61,6 +61,10 @@ pub struct ReplayArguments {
     #[arg(long, value_name = "CLIENTS", conflicts_with = "plans_only",
           value_parser = clap::value_parser!(u32).range(1..=100))]
     pub mix: Option<u32>,
+    /// Find out whether the planner makes a statement with another plan slower: bring the plan of the base
+    /// back with settings, and measure that, too
+    #[arg(long)]
+    pub why: bool,
     /// Only explain statements; execute none
     #[arg(long)]
     pub no_execute: bool,

@@ -252,6 +252,7 @@ pub fn resume(
         copy_limit: u64::MAX,
         mix: setup.mix,
         timed: true,
+        why: false,
         clock: same_clock(setup),
         timeout_seconds: setup.timeout_seconds,
         checksums: plan.checksums,

@@ -209,6 +209,7 @@ pub mod tests {
             }],
             write: None,
             parallel: false,
+            old_plans: Vec::new(),
             unfit: Vec::new(),
         };
         let file = || ReplayedFile {

@@ -43,6 +43,7 @@ fn statement(place: u32, share: f64) -> TimedStatement {
         tuples: vec![tuple(0, 99.0), tuple(1, 1.0)],
         write: None,
         parallel: false,
+        old_plans: Vec::new(),
         unfit: Vec::new(),
     }
 }
@@ -140,6 +141,7 @@ fn replayed(plan: &Plan) -> Replayed {
         differing: 0,
         causes: Vec::new(),
         time: None,
+        old_plan: None,
     };
     let statement = |cell: &Cell| ReplayedStatement {
         id: cell.workload.clone(),

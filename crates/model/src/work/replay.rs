@@ -102,6 +102,9 @@ pub struct TimedStatement {
     pub write: Option<TimedWrite>,
     /// Whether one of its plans has workers of its own, which need more than one core.
     pub parallel: bool,
+    /// Settings with which candidates have the plans of the base: they are timed, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub old_plans: Vec<OldPlanSettings>,
     /// Why its times are no answer, for each candidate by its place among the plan's servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unfit: Vec<(u32, String)>,
@@ -112,6 +115,14 @@ pub struct TimedStatement {
 pub struct TimedWrite {
     /// Whether a copy takes each tuple only once.
     pub once: bool,
+}
+
+/// Settings of a session with which a candidate has the plans of the base.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OldPlanSettings {
+    /// Its place among the plan's servers.
+    pub server: u32,
+    pub settings: Vec<(String, String)>,
 }
 
 /// A tuple that is measured.

@@ -44,6 +44,7 @@ fn verdict() -> ReplayVerdict {
         differing: 0,
         causes: Vec::new(),
         time: None,
+        old_plan: None,
     }
 }
 
