@@ -119,6 +119,7 @@ fn visits(plan: &Plan, truth: Truth<'_>, (scatter, seed): (f64, u64)) -> Vec<Rec
                         executions: 100,
                     }],
                     rows: 3,
+                    old_plan: None,
                     failed: None,
                     failed_on: None,
                 };
