@@ -1,6 +1,7 @@
 //! `deltabench replay`: what other servers do with the user's own statements.
 
 mod as_is;
+mod clock;
 mod outlook;
 pub mod timed;
 
@@ -57,10 +58,16 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
     if timing.is_some() {
         not_redacted(&capture, arguments).map_err(Failure::Refused)?;
     }
+    let clock = clock::wish(arguments, &capture).map_err(Failure::Refused)?;
     let dump = arguments.data.as_deref().map(read_dump).transpose()?;
     if arguments.dry_run {
         let survey = dump.as_ref().map(|(_, survey)| survey);
-        print_stdout(&outlook::outlook(arguments, &specs, &capture, survey))?;
+        print_stdout(&outlook::outlook(
+            (arguments, &clock),
+            &specs,
+            &capture,
+            survey,
+        ))?;
         return Ok(0);
     }
     let data = data(dump.as_ref());
@@ -87,6 +94,8 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         mix: arguments.mix,
         copy_limit: copy_limit(arguments).map_err(Failure::Refused)?,
         timed: timing.is_some(),
+        clock,
+        why: arguments.why,
         timeout_seconds: timeout(arguments).map_err(Failure::Refused)?,
         checksums: checksums(arguments.checksums),
         workspaces: &host.workspaces,

@@ -126,7 +126,7 @@ impl CellSides {
         Self {
             suspicion: placebo
                 .as_ref()
-                .and_then(|(_, history)| suspect(history, delta)),
+                .and_then(|(_, history)| suspect(history, index.share_of_placebo(id), delta)),
             candidates: candidates
                 .filter_map(|server| side(server, &pair(server), false))
                 .collect(),
@@ -214,10 +214,10 @@ fn contended(plan: &Plan, cells: &[CellComparison]) -> Option<Finding> {
 }
 
 /// What a cell's placebo has against its verdicts.
-fn suspect(placebo: &History<'_>, delta: f64) -> Option<Suspicion> {
+fn suspect(placebo: &History<'_>, share: f64, delta: f64) -> Option<Suspicion> {
     let values = Values::of(&placebo.sample(0..placebo.visits()).throughput);
     let found = values.mean()?;
-    Suspicion::of(found.p(), found.centre, values.logs.len(), delta)
+    Suspicion::of(found.p(), (found.centre, share), values.logs.len(), delta)
 }
 
 /// Withholds the verdict where the placebo or the host forbids it. What is inconclusive stays so.

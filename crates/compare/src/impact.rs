@@ -247,6 +247,6 @@ fn judged(mean: &SkewedMean, blocks: usize, delta: f64) -> Whole {
         },
         verdict,
         blocks,
-        off: Suspicion::of(mean.p(), mean.centre, blocks, delta).is_some(),
+        off: Suspicion::of(mean.p(), (mean.centre, 1.0), blocks, delta).is_some(),
     }
 }

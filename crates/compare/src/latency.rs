@@ -16,6 +16,8 @@ struct MergedBlock {
     block: u32,
     unpaired: bool,
     base: Histogram<u64>,
+    /// Of a second control.
+    second: Option<Histogram<u64>>,
     candidate: Histogram<u64>,
 }
 
@@ -27,8 +29,17 @@ impl Merged {
             let rounds = || block.rounds.iter();
             let base = rounds().map(|round| round.base.latency_histogram.as_slice());
             let candidate = rounds().map(|round| round.candidate.latency_histogram.as_slice());
+            let second = rounds().filter_map(|round| round.second);
+            let second: Vec<&[u8]> = second
+                .map(|slice| slice.latency_histogram.as_slice())
+                .collect();
+            let second = match second.is_empty() {
+                true => None,
+                false => Some(merge(&mut reader, second.into_iter())?),
+            };
             Some(MergedBlock {
                 block: block.block,
+                second,
                 unpaired: block.unpaired,
                 base: merge(&mut reader, base)?,
                 candidate: merge(&mut reader, candidate)?,
@@ -69,6 +80,15 @@ impl Merged {
             sum.add(block).ok()?;
         }
         Some(sum)
+    }
+
+    /// The latencies of all copies of the base, and of the candidate, over all blocks; `None` without one.
+    pub(crate) fn of_controls(&self) -> Option<(Histogram<u64>, Histogram<u64>)> {
+        let (mut base, candidate) = self.both()?;
+        for second in self.0.iter().filter_map(|block| block.second.as_ref()) {
+            base.add(second).ok()?;
+        }
+        Some((base, candidate))
     }
 
     /// The latencies of base and candidate over all blocks; `None` without a block.

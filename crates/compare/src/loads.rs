@@ -73,7 +73,7 @@ impl Loads {
     /// What loads of a placebo that are off together have against verdicts, by the rule for one run.
     pub(crate) fn suspicion(&self, delta: f64) -> Option<Suspicion> {
         let judged = self.judge(Metric::Throughput, delta, LEVEL_DIFFERENT);
-        Suspicion::of(judged.p?, self.centre()?, self.blocks(), delta)
+        Suspicion::of(judged.p?, (self.centre()?, 1.0), self.blocks(), delta)
     }
 }
 

@@ -146,16 +146,26 @@ impl<'a> Index<'a> {
     /// each round. Passes and whole steps have one value each, which nothing ties to others.
     fn second(&self, cell: CellId, base: ServerId, candidate: ServerId) -> Option<ServerId> {
         let (control, placebo) = self.controls?;
-        let paired = !self.unpaired && !self.steps.contains(&cell);
-        (paired && base == control && candidate != placebo).then_some(placebo)
+        (self.has_second(cell) && base == control && candidate != placebo).then_some(placebo)
+    }
+
+    /// Whether a cell's candidates are compared with the placebo, too.
+    fn has_second(&self, cell: CellId) -> bool {
+        self.controls.is_some() && !self.unpaired && !self.steps.contains(&cell)
     }
 
     /// The sd of a candidate's block values in a cell, as a multiple of the placebo's.
     pub(crate) fn sd_of_candidates(&self, cell: CellId) -> f64 {
-        let second = self
-            .controls
-            .filter(|_| !self.unpaired && !self.steps.contains(&cell));
-        second.map_or(1.0, |_| SECOND_CONTROL_SD)
+        if self.has_second(cell) {
+            SECOND_CONTROL_SD
+        } else {
+            1.0
+        }
+    }
+
+    /// The part of what base and placebo are apart that is in a candidate's ratio.
+    pub(crate) fn share_of_placebo(&self, cell: CellId) -> f64 {
+        if self.has_second(cell) { 0.5 } else { 1.0 }
     }
 
     /// The counted rounds of two servers in a cell, without those `excluded`.
@@ -211,10 +221,13 @@ impl<'a> Index<'a> {
                 draws: !self.drifting,
                 unpaired: self.unpaired,
                 least,
-                background: [Some(base), Some(candidate), control].map(|server| {
-                    let each = self.background(cell, server?, block)?;
-                    Some((server?, each))
-                }),
+                background: {
+                    let servers = [Some(base), Some(candidate), control].into_iter().flatten();
+                    let known =
+                        servers.map(|server| Some((server, self.background(cell, server, block)?)));
+                    // All or none: what only one side is charged with would be a difference.
+                    known.collect::<Option<Vec<_>>>().unwrap_or_default()
+                },
             })
             .collect();
         pairing
@@ -261,7 +274,7 @@ fn usable(slice: &Slice) -> bool {
 pub(crate) struct Pairing<'a> {
     /// Blocks with enough counted rounds, in order.
     pub(crate) blocks: Vec<Block<'a>>,
-    /// Rounds in which a slice of the two was void.
+    /// Rounds in which a slice of the two, or of the second control, was void.
     pub(crate) void_rounds: u64,
     /// Failed operations of the base, void slices included.
     pub(crate) base_errors: u64,
@@ -291,9 +304,9 @@ pub(crate) struct Block<'a> {
     pub(crate) unpaired: bool,
     /// Counted rounds that any value of it needs.
     pub(crate) least: usize,
-    /// CPU of base, candidate and second control between their slices, microseconds for an operation, where
-    /// it was read.
-    pub(crate) background: [Option<(ServerId, f64)>; 3],
+    /// CPU of base, candidate and second control between their slices, microseconds for an operation; empty
+    /// unless all are known.
+    pub(crate) background: Vec<(ServerId, f64)>,
 }
 
 impl Block<'_> {
@@ -307,7 +320,7 @@ impl Block<'_> {
     /// The share of a slice of the block in what its server did between slices, microseconds; `None` where
     /// nobody read that.
     pub(crate) fn background_us(&self, slice: &Slice) -> Option<f64> {
-        let mut known = self.background.iter().flatten();
+        let mut known = self.background.iter();
         let (_, each) = known.find(|(server, _)| *server == slice.server)?;
         Some(each * to_f64(slice.operations))
     }

@@ -18,8 +18,16 @@ impl Suspicion {
     ///
     /// A wide placebo is no reason: its noise is in the candidate's own interval too, which then is
     /// inconclusive by itself, or is far from zero in spite of it.
-    pub(crate) fn of(p: f64, centre: f64, blocks: usize, delta: f64) -> Option<Self> {
-        let relevant = centre.abs() > PLACEBO_RELEVANCE * log_delta(delta);
+    ///
+    /// `share` of its offset is in the candidates' ratios: all of it where the base alone is the control,
+    /// half where the placebo is one, too.
+    pub(crate) fn of(
+        p: f64,
+        (centre, share): (f64, f64),
+        blocks: usize,
+        delta: f64,
+    ) -> Option<Self> {
+        let relevant = share * centre.abs() > PLACEBO_RELEVANCE * log_delta(delta);
         let off = blocks >= MIN_BLOCKS && p < PLACEBO_P && relevant;
         off.then_some(Self { p, centre })
     }

@@ -24,7 +24,7 @@ pub(crate) fn stalls(throughput: &[BlockValue], merged: &Merged, delta: f64) -> 
         return None;
     }
     let on_candidate = mean.centre < 0.0;
-    let (base, candidate) = merged.both()?;
+    let (base, candidate) = merged.of_controls()?;
     let (loser, other) = if on_candidate {
         (&candidate, &base)
     } else {

@@ -292,6 +292,7 @@ impl Found {
             delta,
             base: self.number(base, past.began_ms),
             candidates,
+            base_copies: past.plan.second_control().map_or(1, |_| 2),
             times,
             is_sound,
         })

@@ -26,6 +26,9 @@ pub struct Replayed {
     /// How candidates that were used as they are differ from the base, in words: tables, sizes, settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<String>,
+    /// The time of day that the servers had; absent where no statement asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ReplayedClock>,
     /// Whether reads were executed, and not only explained.
     pub executed: bool,
     pub covered: Covered,
@@ -42,6 +45,18 @@ pub struct Replayed {
     /// Absent where no time was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<ReplayTimes>,
+}
+
+/// The time of day that servers had, the same on all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedClock {
+    /// Where their clocks begin at each start, seconds since 1970; absent: they had that of the machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<i64>,
+    /// Why it is that time.
+    pub why: String,
+    /// Statements whose text asks for the time.
+    pub statements: u64,
 }
 
 /// A file that was read.
@@ -236,6 +251,37 @@ pub struct ReplayVerdict {
     /// Absent where its time was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<StatementTime>,
+    /// The candidate with the plans of the base; absent where nobody asked, and where no plan changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_plan: Option<OldPlan>,
+}
+
+/// A candidate with the plans of the base.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OldPlan {
+    /// Settings of a session that bring them back for all sets of values; none if nothing that was tried
+    /// does.
+    pub settings: Vec<(String, String)>,
+    /// Settings, and pairs of them, that were tried.
+    pub tried: u64,
+    /// Time of the candidate with them / of the base; absent where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<TimeRatio>,
+    pub cause: PlanCause,
+}
+
+/// What makes a statement with another plan slower or faster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanCause {
+    /// With the old plan it takes as long as on the base.
+    Planner,
+    /// With the old plan it takes as long as with the new one.
+    Executor,
+    /// Each has a part.
+    Both,
+    /// The blocks are too few, or it was not measured.
+    Open,
 }
 
 /// Tuples that went from one plan to another.

@@ -201,6 +201,12 @@ impl Meters {
         };
         let costs = costs.map(MachineCosts::from).unwrap_or_default();
         let place = self.places.get(active).copied().flatten();
+        let targets = { self.places.iter() }.filter(|other| place.is_some() && **other == place);
+        let costs = MachineCosts {
+            // Nobody can say which of two targets in one server left the work behind.
+            background_cpu_ns: costs.background_cpu_ns.filter(|_| targets.count() == 1),
+            ..costs
+        };
         match place.is_some_and(|(machine, _)| self.blind.contains(&machine)) {
             // What the server's processes used that nobody saw would be foreign.
             true => MachineCosts {

@@ -16,9 +16,7 @@ pub struct SliceCosts {
     pub server: CpuReading,
     /// CPU of all other servers.
     pub idle_cpu_ns: u64,
-    /// CPU of the server that worked between its slice before and this one; absent for its first slice, and
-    /// from an agent that does not read it.
-    #[serde(default)]
+    /// CPU of the server that worked between its slice before and this one; absent for its first slice.
     pub background_cpu_ns: Option<u64>,
     /// CPU of everything else on the host but the client.
     pub foreign_cpu_ns: u64,

@@ -1,41 +1,28 @@
 //! What all servers said of a workload, and the report that follows from it.
 
 use crate::asking::{AllRows, Plans, Shapes};
+use crate::clock::{CLOCK_MOVED, DATA_MOVED, asks_for_time};
 use crate::consent::{Consent, Facts};
 use crate::request::Request;
 use crate::safety::Volatile;
 use crate::servers::{Member, Servers};
 use crate::shape::Shape;
 use crate::timed::TupleFacts;
-use crate::verdict::{Outcome, mean_rows, on_server, verdict};
+use crate::verdict::{Outcome, Wanted, mean_rows, on_server, verdict};
 use crate::work::{Job, Work};
 use crate::writes::Written;
 use deltabench_capture::{Capture, Kind};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{
-    Covered, MadeUpValues, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedData,
-    ReplayedFile, ReplayedLoadFailure, ReplayedPlan, ReplayedServer, ReplayedStatement,
-    ReplayedWrite, ResultVerdict,
+    Covered, MadeUpValues, OldPlan, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed,
+    ReplayedClock, ReplayedData, ReplayedFile, ReplayedLoadFailure, ReplayedPlan, ReplayedServer,
+    ReplayedStatement, ReplayedWrite, ResultVerdict,
 };
 use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Less than this share of the captured rows means that the data or the time have moved.
 const MOVED: f64 = 0.5;
-/// Functions that say the time; the session's time zone has no part in it.
-const CLOCKS: [&str; 10] = [
-    "now",
-    "current_date",
-    "current_timestamp",
-    "current_time",
-    "localtime",
-    "localtimestamp",
-    "clock_timestamp",
-    "statement_timestamp",
-    "transaction_timestamp",
-    "age",
-];
-
 /// What all servers said.
 pub struct Asked {
     /// By server, statement and tuple.
@@ -50,6 +37,8 @@ pub struct Asked {
     /// Tuples that a constraint refused on the base, by statement.
     dropped: BTreeMap<usize, u64>,
     pub missing_roles: Vec<String>,
+    /// Candidates with the plans of the base, by server and statement.
+    pub old_plans: BTreeMap<usize, BTreeMap<usize, OldPlan>>,
     /// Why not all servers were asked everything.
     pub broken: Option<Problem>,
 }
@@ -68,6 +57,7 @@ impl Asked {
             once: BTreeSet::new(),
             dropped: BTreeMap::new(),
             missing_roles: Vec::new(),
+            old_plans: BTreeMap::new(),
             broken: None,
         }
     }
@@ -136,6 +126,21 @@ impl Asked {
             once: self.once.contains(&place.0),
             slowest: (0..servers).filter_map(|server| of(server)?.took).max(),
         }
+    }
+
+    /// The plans of the base for the tuples of a statement that this candidate can plan, too.
+    pub fn base_plans(&self, job: usize, server: usize) -> Vec<Wanted> {
+        let tuples = self.objections.get(job).map_or(0, Vec::len);
+        let one = |tuple: usize| {
+            let base = self.outcome(0, (job, tuple))?;
+            let verdict = self.outcome(server, (job, tuple))?.plan_verdict(base);
+            (verdict != PlanVerdict::Unknown).then(|| Wanted {
+                tuple,
+                plans: base.plans.keys().cloned().collect(),
+                changed: verdict == PlanVerdict::Changed,
+            })
+        };
+        (0..tuples).filter_map(one).collect()
     }
 
     fn outcome(&self, server: usize, (job, tuple): (usize, usize)) -> Option<&Outcome> {
@@ -221,7 +226,11 @@ impl Asked {
         }
     }
 
-    fn statement(&self, (number, job): (usize, &Job<'_>), redacted: bool) -> ReplayedStatement {
+    fn statement(
+        &self,
+        (number, job): (usize, &Job<'_>),
+        (redacted, is_set): (bool, bool),
+    ) -> ReplayedStatement {
         let of = |server: usize| {
             let outcomes = self
                 .outcomes
@@ -241,10 +250,14 @@ impl Asked {
         let again = |tuple: usize| self.unrepeatable.contains(&(number, tuple));
         let candidates = 1..self.outcomes.len();
         let mut verdicts: Vec<_> = candidates
-            .map(|server| verdict(job, (of(0), of(server)), server, (&again, &objections)))
+            .map(|server| ReplayVerdict {
+                old_plan: self.old_plan(server, number),
+                ..verdict(job, (of(0), of(server)), server, (&again, &objections))
+            })
             .collect();
         // Values that were made up find other rows.
-        let moved = moved(job, mean_rows(job, of(0))).filter(|_| !redacted && !job.made_up);
+        let moved = moved(job, mean_rows(job, of(0)), is_set);
+        let moved = moved.filter(|_| !redacted && !job.made_up);
         if let Some(moved) = moved {
             verdicts
                 .iter_mut()
@@ -270,6 +283,11 @@ impl Asked {
         }
     }
 
+    /// The candidate with the plans of the base, if it was asked for them.
+    fn old_plan(&self, server: usize, job: usize) -> Option<OldPlan> {
+        self.old_plans.get(&server)?.get(&job).cloned()
+    }
+
     /// How the candidates differ from the base.
     pub fn report(
         &self,
@@ -279,7 +297,12 @@ impl Asked {
     ) -> Replayed {
         let statements = work.jobs.iter().enumerate();
         let statements: Vec<_> = statements
-            .map(|job| self.statement(job, request.capture.header.redacted))
+            .map(|job| {
+                self.statement(
+                    job,
+                    (request.capture.header.redacted, servers.clock.is_some()),
+                )
+            })
             .collect();
         let plans = self.shapes.iter().map(|(id, shape)| ReplayedPlan {
             id: id.clone(),
@@ -302,6 +325,7 @@ impl Asked {
             servers: servers.members.iter().map(server).collect(),
             draws: request.draws(),
             differences: servers.differences.clone(),
+            clock: clock(request, work, servers),
             executed: request.consent.reads,
             covered: self.covered(work, count(request.capture.statements.len())),
             load_failures: load_failures(servers),
@@ -456,30 +480,46 @@ fn note_moved(verdict: &mut ReplayVerdict, moved: &str) {
     verdict.causes.push(moved.to_owned());
 }
 
-/// How far the data are from those of the capture, in words.
-fn moved(job: &Job<'_>, found: Option<f64>) -> Option<String> {
+/// How far the data are from those of the capture, in words. `is_set`: the clock of the servers was.
+fn moved(job: &Job<'_>, found: Option<f64>, is_set: bool) -> Option<String> {
     let (captured, found) = (job.statement.rows?, found?);
     if captured < 1.0 || found >= captured * MOVED {
         return None;
     }
-    let clock = job
-        .statement
-        .volatile
-        .iter()
-        .any(|name| CLOCKS.contains(&name.as_str()));
-    let (finding, why) = match clock {
-        true => (
-            "clock-moved",
-            "it asks for the time, and the rows are older",
+    let (finding, why) = match (asks_for_time(job.statement), is_set) {
+        (true, false) => (CLOCK_MOVED, "it asks for the time, and the rows are older"),
+        (true, true) => (
+            CLOCK_MOVED,
+            "it asks for the time; at the one that the servers were given, the rows are others",
         ),
-        false => (
-            "data-moved",
+        (false, _) => (
+            DATA_MOVED,
             "the tables have other rows than the captured server had",
         ),
     };
     Some(format!(
         "{finding}: {found:.1} rows for each call, {captured:.1} in the capture: {why}"
     ))
+}
+
+/// The time of day that the servers had; absent where it does not matter.
+fn clock(request: &Request<'_>, work: &Work<'_>, servers: &Servers<'_>) -> Option<ReplayedClock> {
+    let jobs = work.jobs.iter();
+    let statements = count(jobs.filter(|job| asks_for_time(job.statement)).count());
+    let at = servers.clock.as_ref().map(|clock| clock.at);
+    let why = match &servers.without_clock {
+        None => request.clock.why.clone(),
+        Some(problem) => {
+            let detail = problem.detail.as_ref().and_then(|text| text.lines().next());
+            let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
+            format!("it could not be set: {}{detail}", problem.error)
+        }
+    };
+    (at.is_some() || statements > 0).then_some(ReplayedClock {
+        at,
+        why,
+        statements,
+    })
 }
 
 fn server(member: &crate::servers::Member<'_>) -> ReplayedServer {

@@ -3,7 +3,7 @@
 use crate::reach::{COMPARABLE, Reach, Tables, Who, session};
 use crate::results::{Reading, Rows};
 use crate::said::{self, Known};
-use crate::session::{ErrorClass, answer_limit, connect, disk_full, gone, refused, run};
+use crate::session::{ErrorClass, answer_limit, connect, disk_full, gone, refused, run, set};
 use crate::shape::{Roots, Shape};
 use crate::work::{Job, TupleJob};
 use deltabench_driver::admin::text_row;
@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// The first version that prints settings with a plan.
 const FIRST_WITH_SETTINGS: u32 = 120_000;
+/// Begins what changes nothing.
+const BEGIN: &str = "BEGIN TRANSACTION READ ONLY";
 /// Why a plan is not compared.
 const UNREADABLE: &str = "EXPLAIN printed a plan that deltabench cannot read";
 /// What a server did with a tuple.
@@ -81,33 +83,50 @@ impl Asking<'_> {
     ///
     /// Errors: a lost connection, an interruption.
     pub fn explain(&self, jobs: &[Job<'_>], shapes: &mut Shapes) -> Result<Plans, Problem> {
-        let settings = match self.version_num >= FIRST_WITH_SETTINGS {
-            true => ", SETTINGS",
-            false => "",
-        };
         let mut connected = None;
         let mut plans = Vec::with_capacity(jobs.len());
         for job in jobs {
             let mut answers = Vec::with_capacity(job.tuples.len());
             for tuple in &job.tuples {
-                let sql = format!("EXPLAIN (FORMAT JSON, VERBOSE{settings}) {}", tuple.sql);
-                let mut text = String::new();
-                let answer = self.ask(&mut connected, job, (tuple, &sql), &mut |row| {
-                    text.extend(text_row(row)?.into_iter().flatten());
-                    Ok(())
-                })?;
-                answers.push(answer.and_then(|()| match Shape::read(&text, self.roots) {
-                    Some(shape) => {
-                        let id = shape.id();
-                        shapes.entry(id.clone()).or_insert(shape);
-                        Answer::Done(id)
-                    }
-                    None => Answer::Unknown(UNREADABLE.to_owned()),
+                let shape = self.shape(&mut connected, job, (tuple, &[]))?;
+                answers.push(shape.and_then(|shape| {
+                    let id = shape.id();
+                    shapes.entry(id.clone()).or_insert(shape);
+                    Answer::Done(id)
                 }));
             }
             plans.push(answers);
         }
         Ok(plans)
+    }
+
+    /// The plan of a tuple in a session with these settings.
+    ///
+    /// Errors: a lost connection, an interruption.
+    pub fn shape(
+        &self,
+        connected: &mut Option<Connected>,
+        job: &Job<'_>,
+        (tuple, settings): (&TupleJob<'_>, &[(String, String)]),
+    ) -> Result<Answer<Shape>, Problem> {
+        let with = match self.version_num >= FIRST_WITH_SETTINGS {
+            true => ", SETTINGS",
+            false => "",
+        };
+        let sql = format!("EXPLAIN (FORMAT JSON, VERBOSE{with}) {}", tuple.sql);
+        let local = settings
+            .iter()
+            .map(|setting| format!("; {}", set("SET LOCAL", setting)));
+        let begin: String = std::iter::once(BEGIN.to_owned()).chain(local).collect();
+        let mut text = String::new();
+        let answer = self.ask_in(&begin, connected, job, (tuple, &sql), &mut |row| {
+            text.extend(text_row(row)?.into_iter().flatten());
+            Ok(())
+        })?;
+        Ok(answer.and_then(|()| match Shape::read(&text, self.roots) {
+            Some(shape) => Answer::Done(shape),
+            None => Answer::Unknown(UNREADABLE.to_owned()),
+        }))
     }
 
     /// Executes the tuples that `may` allows, in a transaction that only reads.
@@ -146,6 +165,18 @@ impl Asking<'_> {
         &self,
         connected: &mut Option<Connected>,
         job: &Job<'_>,
+        what: (&TupleJob<'_>, &str),
+        each: &mut dyn FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<Answer<()>, Problem> {
+        self.ask_in(BEGIN, connected, job, what, each)
+    }
+
+    /// The same in a transaction that begins so.
+    fn ask_in(
+        &self,
+        begin: &str,
+        connected: &mut Option<Connected>,
+        job: &Job<'_>,
         (tuple, sql): (&TupleJob<'_>, &str),
         each: &mut dyn FnMut(&[u8]) -> Result<(), WireError>,
     ) -> Result<Answer<()>, Problem> {
@@ -159,7 +190,7 @@ impl Asking<'_> {
             },
         };
         let session = connected.insert(session);
-        let begun = session.client.execute("BEGIN TRANSACTION READ ONLY");
+        let begun = session.client.execute(begin);
         begun.map_err(|error| self.lost(&error, job))?;
         // The server chooses the types, as for the clients of most drivers.
         let asked = session

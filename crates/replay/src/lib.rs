@@ -18,6 +18,7 @@
 mod asked;
 mod asking;
 mod clause;
+mod clock;
 mod consent;
 mod dump;
 mod made_up;
@@ -36,9 +37,11 @@ mod theirs;
 mod timed;
 mod verdict;
 mod watched;
+mod why;
 mod work;
 mod writes;
 
+pub use clock::{ClockWish, asks_for_time};
 pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
 pub use replay::{Answer, End, Kept, Stopped, load_again, replay};

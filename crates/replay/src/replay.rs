@@ -10,6 +10,7 @@ use crate::shape::Roots;
 use crate::substitutes::{MadeUp, wanting};
 use crate::timed::{TimedJob, TimedServers, jobs, statements};
 use crate::watched::watched;
+use crate::why::old_plans;
 use crate::work::Work;
 use crate::writes::obstacle;
 use deltabench_capture::Kind;
@@ -286,6 +287,9 @@ fn ask(
     let asking = members.map(|(member, roots)| asking_of(request, member, (roots, roles)));
     let asking: Vec<Asking<'_>> = asking.collect();
     let mut all = explain(request, work, (&asking, &mut asked), tell);
+    if all.is_ok() && request.why {
+        all = why(request, work, &asking, &mut asked, tell);
+    }
     if all.is_ok() && request.consent.reads {
         tell("reads are executed once for each of their values");
         all = execute(request, work, &asking, &mut asked);
@@ -365,6 +369,32 @@ fn explain(
         for (place, (plans, shapes)) in explained.into_iter().enumerate() {
             asked.explained(place, &plans);
             asked.shapes.extend(shapes);
+        }
+    }
+    Ok(())
+}
+
+/// Looks for settings that bring the plans of the base back on the candidates.
+fn why(
+    request: &Request<'_>,
+    work: &Work<'_>,
+    asking: &[Asking<'_>],
+    asked: &mut Asked,
+    tell: &mut dyn FnMut(&str),
+) -> Result<(), Problem> {
+    let Some((base, candidates)) = asking.split_first() else {
+        return Ok(());
+    };
+    tell(
+        "statements with another plan are explained with other settings, to bring the old plan back",
+    );
+    for (server, candidate) in (1..).zip(candidates) {
+        let both = (base, candidate);
+        let found = side_by_side(request, std::slice::from_ref(candidate), |_| {
+            old_plans(&work.jobs, both, |job| asked.base_plans(job, server))
+        });
+        for found in found {
+            asked.old_plans.insert(server, found?);
         }
     }
     Ok(())

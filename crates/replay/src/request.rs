@@ -1,5 +1,6 @@
 //! What is asked for: servers, statements, a dump.
 
+use crate::clock::ClockWish;
 use crate::consent::Consent;
 use crate::dump::{DumpFile, Survey};
 use deltabench_capture::{Capture, Kind, Statement};
@@ -66,6 +67,10 @@ pub struct Request<'a> {
     pub copy_limit: u64,
     /// Clients of the mix, if one is wanted.
     pub mix: Option<u32>,
+    /// The time of day of servers of our own.
+    pub clock: ClockWish,
+    /// Whether settings are looked for that bring the plans of the base back on candidates.
+    pub why: bool,
     /// Limit of a statement, seconds.
     pub timeout_seconds: u32,
     /// Data checksums; absent: each version's own default.

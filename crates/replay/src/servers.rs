@@ -1,5 +1,6 @@
 //! The servers of a replay: clusters of our own, each with the dump in one database.
 
+use crate::clock::{Ahead, SetClock};
 use crate::dump::{DumpFile, LoadFailure, Loaded, Loading, load};
 use crate::reach::{DATABASE, ROLE, Reach, analyze, superuser};
 use crate::request::{Data, Request, Wish};
@@ -8,6 +9,7 @@ use crate::shape::Roots;
 use crate::theirs::Theirs;
 use crate::watched::watched;
 use deltabench_driver::Client;
+use deltabench_model::endpoint::Endpoint;
 use deltabench_model::problem::Problem;
 use deltabench_model::work::replay::DataSet;
 use deltabench_server::{
@@ -88,6 +90,10 @@ pub struct Servers<'a> {
     pub data_sets: Vec<DataSet>,
     /// What a reader should know of such servers.
     pub notes: Vec<String>,
+    /// What servers of our own start with; absent: they have the time of the machine.
+    pub clock: Option<SetClock>,
+    /// Why they do not have the time that was wanted.
+    pub without_clock: Option<Problem>,
 }
 
 impl<'a> Servers<'a> {
@@ -105,6 +111,8 @@ impl<'a> Servers<'a> {
             differences: Vec::new(),
             data_sets: Vec::new(),
             notes: Vec::new(),
+            clock: None,
+            without_clock: None,
         })
     }
 
@@ -130,11 +138,33 @@ impl<'a> Servers<'a> {
         let (Some(workspace), Some((_, survey))) = (&self.workspace, request.data.dump()) else {
             return self.look(request);
         };
-        let mut members = Vec::new();
+        let mut clusters = Vec::new();
         for (place, wish) in request.servers.iter().enumerate() {
-            members.push(start_one((request, workspace), place, wish)?);
+            clusters.push(create((request, workspace), place, wish)?);
         }
-        self.members = members;
+        let wanted = SetClock::of(&request.clock, workspace.directory());
+        let started = wanted.and_then(|clock| {
+            let endpoints = start_all(&mut clusters, &request.servers, clock.as_ref())?;
+            Ok((endpoints, clock))
+        });
+        let endpoints = match started {
+            Ok((endpoints, clock)) => {
+                self.clock = clock;
+                endpoints
+            }
+            Err(problem) if request.clock.at.is_none() || request.clock.required => {
+                return Err(problem);
+            }
+            // A setting that a server does not take is refused once more.
+            Err(problem) => {
+                self.without_clock = Some(problem);
+                start_all(&mut clusters, &request.servers, None)?
+            }
+        };
+        let started = request.servers.iter().zip(clusters).zip(endpoints);
+        self.members = started
+            .map(|((wish, cluster), endpoint)| Member::ours(wish, cluster, endpoint))
+            .collect();
         self.check_extensions(&survey.extensions)?;
         for member in &self.members {
             let mut client = connect(&member.reach.endpoint, &superuser("postgres"))?;
@@ -281,9 +311,9 @@ impl<'a> Servers<'a> {
         Ok(everywhere)
     }
 
-    /// The servers and the directory that those of our own live in: drop the servers first.
-    pub fn into_parts(self) -> (Vec<Member<'a>>, Option<Workspace>) {
-        (self.members, self.workspace)
+    /// The servers, the directory that those of our own live in, and their clock: drop the servers first.
+    pub fn into_parts(self) -> (Vec<Member<'a>>, Option<Workspace>, Option<SetClock>) {
+        (self.members, self.workspace, self.clock)
     }
 
     /// Stops all servers and removes their data.
@@ -306,7 +336,19 @@ impl<'a> Servers<'a> {
     }
 }
 
-impl Member<'_> {
+impl<'a> Member<'a> {
+    /// A server of our own without tables.
+    fn ours(wish: &'a Wish, cluster: Cluster, endpoint: Endpoint) -> Self {
+        Self {
+            wish,
+            cluster: Some(cluster),
+            reach: Reach::ours(&wish.installation.resolved, endpoint),
+            loaded: Loaded::default(),
+            without_statistics: BTreeSet::new(),
+            data_bytes: None,
+        }
+    }
+
     /// Its data directory with its server, if it is our own.
     pub fn into_cluster(self) -> Option<Cluster> {
         self.cluster
@@ -336,12 +378,12 @@ impl Member<'_> {
     }
 }
 
-/// Starts an empty server.
-fn start_one<'a>(
+/// Makes an empty server.
+fn create(
     (request, workspace): (&Request<'_>, &Workspace),
     place: usize,
-    wish: &'a Wish,
-) -> Result<Member<'a>, Problem> {
+    wish: &Wish,
+) -> Result<Cluster, Problem> {
     let spec = ClusterSpec {
         installation: &wish.installation,
         checksums: request.checksums,
@@ -349,21 +391,31 @@ fn start_one<'a>(
         settings: &[],
     };
     let name = format!("c{place}");
-    let mut cluster = Cluster::create(workspace, &name, &spec, request.cache, request.user)?;
-    let port = FIRST_PORT.saturating_add(u16::try_from(place).unwrap_or(u16::MAX));
-    let slot = Slot {
-        port,
-        ..Slot::default()
-    };
-    let endpoint = cluster.start(&slot, &settings(wish, 0))?.endpoint.clone();
-    Ok(Member {
-        wish,
-        cluster: Some(cluster),
-        reach: Reach::ours(&wish.installation.resolved, endpoint),
-        loaded: Loaded::default(),
-        without_statistics: BTreeSet::new(),
-        data_bytes: None,
-    })
+    Cluster::create(workspace, &name, &spec, request.cache, request.user)
+}
+
+/// Starts all servers with one clock; those that run stop first.
+fn start_all(
+    clusters: &mut [Cluster],
+    wishes: &[Wish],
+    clock: Option<&SetClock>,
+) -> Result<Vec<Endpoint>, Problem> {
+    for cluster in clusters.iter_mut() {
+        cluster.stop()?;
+    }
+    let ahead = Ahead::of(clock);
+    let mut endpoints = Vec::new();
+    for (port, (cluster, wish)) in (FIRST_PORT..).zip(clusters.iter_mut().zip(wishes)) {
+        let slot = Slot {
+            port,
+            environment: ahead.environment.clone(),
+            ..Slot::default()
+        };
+        let endpoint = cluster.start(&slot, &settings(wish, 0))?.endpoint.clone();
+        ahead.check(&mut connect(&endpoint, &superuser("postgres"))?)?;
+        endpoints.push(endpoint);
+    }
+    Ok(endpoints)
 }
 
 /// The first version with declarative partitioning.

@@ -94,6 +94,11 @@ pub fn disk_full(when: &str) -> Problem {
         .hint("keep the servers on another disk with --cluster-dir DIR")
 }
 
+/// A statement that sets a setting; `SET` or `SET LOCAL`.
+pub fn set(word: &str, (name, value): &(String, String)) -> String {
+    format!("{word} {name} = '{}'", value.replace('\'', "''"))
+}
+
 /// A name as it is written in SQL.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))

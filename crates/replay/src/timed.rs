@@ -8,10 +8,11 @@ mod found;
 
 pub use found::{TupleFacts, statements};
 
+use crate::clock::{Ahead, SetClock};
 use crate::reach::{Reach, Tables, Who, session};
 use crate::request::{Request, Wish};
 use crate::servers::{Member, Servers, settings};
-use crate::session::answer_limit;
+use crate::session::{answer_limit, set};
 use crate::watched::watched;
 use crate::work::{Job, Work};
 use deltabench_capture::Protocol;
@@ -66,6 +67,8 @@ struct Ours {
     playing: Vec<usize>,
     /// That a server has at least.
     connections: u32,
+    /// What they start with.
+    clock: Option<SetClock>,
     workspace: Workspace,
 }
 
@@ -87,10 +90,14 @@ impl TimedServers {
         request: &Request<'_>,
         jobs: &[TimedJob],
     ) -> Result<Self, Problem> {
-        let (members, workspace) = servers.into_parts();
+        let (members, workspace, clock) = servers.into_parts();
         let connections = connections(request.mix, jobs);
         let home = match workspace {
-            Some(workspace) => Home::Ours(Ours::of((members, workspace), request, connections)?),
+            Some(workspace) => {
+                let mut ours = Ours::of((members, workspace), request, connections)?;
+                ours.clock = clock;
+                Home::Ours(ours)
+            }
             None => {
                 let mut all: Vec<Reach> = members.into_iter().map(|member| member.reach).collect();
                 all.splice(0..0, all.first().cloned());
@@ -175,8 +182,21 @@ impl TimedServers {
         job: &TimedJob,
         order: &[usize],
     ) -> Result<Tuples, WireError> {
+        self.connect_with(server, job, order, &[])
+    }
+
+    /// The same in a session with these settings.
+    ///
+    /// Errors: as [`connect`](Self::connect).
+    pub fn connect_with(
+        &self,
+        server: usize,
+        job: &TimedJob,
+        order: &[usize],
+        settings: &[(String, String)],
+    ) -> Result<Tuples, WireError> {
         let tuples: Vec<TupleText<'_>> = job.texts().collect();
-        self.open(server, (&job.who, job.tables), (&tuples, order))
+        self.open(server, (&job.who, job.tables, settings), (&tuples, order))
     }
 
     /// A client of a server that sends all these statements: a connection for each role and path. With
@@ -203,7 +223,7 @@ impl TimedServers {
                 tuples.extend(job.texts());
             }
             let order: Vec<usize> = (0..tuples.len()).collect();
-            let line = self.open(server, (who, tables), (&tuples, &order))?;
+            let line = self.open(server, (who, tables, &[]), (&tuples, &order))?;
             mixed.lines.push(line);
         }
         Ok(mixed)
@@ -213,7 +233,7 @@ impl TimedServers {
     fn open(
         &self,
         server: usize,
-        (who, tables): (&Who, Tables),
+        (who, tables, settings): (&Who, Tables, &[(String, String)]),
         (tuples, order): (&[TupleText<'_>], &[usize]),
     ) -> Result<Tuples, WireError> {
         let reach = match &self.home {
@@ -230,6 +250,7 @@ impl TimedServers {
         }
         let mut before = session(self.timeout_seconds, tables);
         before.extend(who.set_path());
+        before.extend(settings.iter().map(|setting| set("SET", setting)));
         let spec = TuplesSpec {
             before: &before,
             tuples,
@@ -307,6 +328,7 @@ impl Ours {
             connections,
             clusters,
             wishes,
+            clock: None,
             workspace,
         })
     }
@@ -315,9 +337,11 @@ impl Ours {
         for cluster in &mut self.clusters {
             cluster.stop()?;
         }
+        let ahead = Ahead::of(self.clock.as_ref());
         for start in starts {
             let slot = Slot {
                 port: start.port,
+                environment: ahead.environment.clone(),
                 own_executable: start.own_executable,
                 ..Slot::default()
             };

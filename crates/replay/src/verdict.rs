@@ -91,6 +91,16 @@ impl Outcome {
     }
 }
 
+/// A tuple that both servers can plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    pub tuple: usize,
+    /// Its plans on the base.
+    pub plans: BTreeSet<String>,
+    /// Whether the candidate has another one.
+    pub changed: bool,
+}
+
 /// What a server did with all tuples of a statement.
 pub fn on_server(job: &Job<'_>, outcomes: &[Outcome]) -> OnServer {
     let mut failures: Vec<ReplayFailure> = Vec::new();
@@ -189,6 +199,7 @@ pub fn verdict(
         differing,
         causes,
         time: None,
+        old_plan: None,
     }
 }
 

@@ -75,6 +75,7 @@ pub use study::{StudyContext, StudyFormat, StudyRunFacts, render_study};
 pub use summary::summary;
 pub use terminal::{TerminalOptions, terminal};
 pub use withheld::CANNOT_TELL;
+pub use words::timestamp;
 
 #[cfg(doc)]
 use deltabench_compare::comparison::Comparison;

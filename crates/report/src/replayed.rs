@@ -9,15 +9,17 @@ mod mix;
 mod page;
 mod parting;
 mod times;
+mod why;
 mod writes;
 
 pub use markdown::replayed_markdown;
 pub use page::replayed_page;
 
 use crate::lines::wrapped;
-use crate::words::plural;
+use crate::words::{plural, timestamp};
 use deltabench_model::replayed::{
-    PlanVerdict, ReplayFailure, ReplayVerdict, Replayed, ReplayedStatement, ResultVerdict,
+    PlanVerdict, ReplayFailure, ReplayVerdict, Replayed, ReplayedClock, ReplayedStatement,
+    ResultVerdict,
 };
 use deltabench_model::units::count;
 use findings::{Finding, Section, verdicts};
@@ -397,6 +399,7 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
         ));
     }
     texts.extend(made_up::notes(replayed));
+    texts.extend(replayed.clock.as_ref().map(clock));
     texts.extend(writes::notes(replayed));
     texts.extend(replayed.notes.iter().cloned());
     texts.extend(times::notes(replayed));
@@ -429,6 +432,22 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
         ))
     ));
     texts
+}
+
+/// The time of day that the servers had.
+fn clock(clock: &ReplayedClock) -> String {
+    let asking = match clock.statements {
+        1 => "1 statement asks for the time".to_owned(),
+        many => format!("{many} statements ask for the time"),
+    };
+    match clock.at {
+        Some(at) => format!(
+            "clock: on all servers it begins at {} UTC at each start: {}; {asking}",
+            timestamp(at.saturating_mul(1000)),
+            clock.why
+        ),
+        None => format!("clock: that of this machine: {}; {asking}", clock.why),
+    }
 }
 
 /// Whether it is a write or lock that nobody wanted to be executed.

@@ -1,9 +1,8 @@
 //! A known slowdown, made on purpose: CPU that every message from a client costs a server on top.
 
 use crate::failure::failed;
+use crate::preload::{self, PRELOAD};
 use deltabench_model::problem::Problem;
-use deltabench_proc::Process;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,8 +12,6 @@ const SOURCE: &str = include_str!("burn.c");
 const LIBRARY: &str = "libdeltabench_burn.so";
 /// The variable that the library reads.
 const VARIABLE: &str = "DELTABENCH_BURN_NS";
-/// The variable of the dynamic linker.
-const PRELOAD: &str = "LD_PRELOAD";
 
 /// A small library that is loaded into every process of a server, built on this machine.
 ///
@@ -34,18 +31,7 @@ impl Burn {
     ///
     /// Errors: no `cc` here, a directory that cannot be written or that the dynamic linker cannot take.
     pub fn build(workspace_dir: &Path) -> Result<Self, Problem> {
-        let library = workspace_dir.join(LIBRARY);
-        if library
-            .to_str()
-            .is_none_or(|text| text.contains([' ', ':']))
-        {
-            return Err(Problem::new(format!(
-                "cannot load a library from {}",
-                workspace_dir.display()
-            ))
-            .detail("the dynamic linker accepts no path with a blank or a colon")
-            .hint("name another directory with --cluster-dir"));
-        }
+        let library = preload::place(workspace_dir, LIBRARY)?;
         let source = workspace_dir.join("burn.c");
         std::fs::write(&source, SOURCE).map_err(|error| failed("write", &source, &error))?;
         let output = Command::new("cc")
@@ -67,12 +53,7 @@ impl Burn {
                     .hint("install a C compiler with its headers (gcc, libc6-dev)"),
             );
         }
-        // Whatever our umask: the server user must be able to load it.
-        std::fs::set_permissions(&library, std::fs::Permissions::from_mode(0o644))
-            .map_err(|error| failed("change the mode of", &library, &error))?;
-        // As the kernel will name it where it is loaded.
-        let library =
-            std::fs::canonicalize(&library).map_err(|error| failed("find", &library, &error))?;
+        let library = preload::readable(&library)?;
         Ok(Self { library })
     }
 
@@ -87,28 +68,6 @@ impl Burn {
             (VARIABLE.to_owned(), format!("{ns:012}")),
         ]
     }
-}
-
-/// Makes sure that a server has the libraries that its environment asks for: the dynamic linker goes on
-/// without one that it cannot load, and the server would then be measured as slowed down and is not.
-pub(crate) fn check_preloaded(
-    environment: &[(String, String)],
-    postmaster_pid: u32,
-) -> Result<(), Problem> {
-    let Some((_, library)) = environment.iter().find(|(name, _)| name == PRELOAD) else {
-        return Ok(());
-    };
-    if Process::of(postmaster_pid)
-        .mapped_files()?
-        .contains(library)
-    {
-        return Ok(());
-    }
-    Err(
-        Problem::new("the server did not load the library that slows it down")
-            .detail(format!("{library} is not in /proc/{postmaster_pid}/maps"))
-            .hint("only dynamically linked servers can be slowed down; the server's log says more"),
-    )
 }
 
 #[cfg(test)]
@@ -144,15 +103,6 @@ mod tests {
         assert!(problem.detail.unwrap().contains("blank"));
         let problem = Burn::build(&scratch.path().join("missing")).unwrap_err();
         assert!(problem.error.starts_with("cannot write"), "{problem}");
-    }
-
-    #[test]
-    fn a_process_without_the_library_is_told() {
-        let scratch = tempfile::tempdir().unwrap();
-        let burn = Burn::build(scratch.path()).unwrap();
-        let own = std::process::id();
-        assert!(check_preloaded(&burn.environment(1), own).is_err());
-        check_preloaded(&[], own).unwrap();
     }
 
     #[test]

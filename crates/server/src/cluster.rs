@@ -13,7 +13,7 @@ use crate::template::{SETTINGS_FILE, Template};
 use crate::tree;
 use crate::user::ServerUser;
 use crate::workspace::{Inner, Workspace, check_cluster_name};
-use crate::{burn, check_settings, configuration, programs};
+use crate::{check_settings, configuration, preload, programs};
 use deltabench_model::endpoint::Endpoint;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Transport;
@@ -64,7 +64,7 @@ pub struct Slot {
     /// Directories of control groups that it is in from before its first instruction.
     pub cgroups: Vec<PathBuf>,
     /// Variables of the server's environment beside `PATH` and `LC_ALL`: those of a
-    /// [`Burn`](crate::Burn), or none.
+    /// [`Burn`](crate::Burn) or a [`Clock`](crate::Clock), or none.
     pub environment: Vec<(String, String)>,
     /// What counts its instructions, if anything does.
     pub counter: Option<Counter>,
@@ -213,7 +213,9 @@ impl Cluster {
         let ready = self
             .wait_until_ready(&mut server, port)
             .and_then(|()| self.set_password(&server.running))
-            .and_then(|()| burn::check_preloaded(&slot.environment, server.running.postmaster_pid));
+            .and_then(|()| {
+                preload::check_preloaded(&slot.environment, server.running.postmaster_pid)
+            });
         if let Err(problem) = ready {
             self.end(server, ABANDON_STEPS);
             return Err(problem);

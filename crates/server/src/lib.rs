@@ -37,6 +37,7 @@ mod access;
 mod burn;
 mod catalogs;
 mod cgroups;
+mod clock;
 mod cluster;
 mod configuration;
 mod configurations;
@@ -46,6 +47,7 @@ mod huge_pages;
 mod kernel;
 mod log;
 mod network;
+mod preload;
 mod probe;
 mod process;
 mod profile;
@@ -61,6 +63,7 @@ mod user;
 mod workspace;
 
 pub use burn::Burn;
+pub use clock::Clock;
 pub use cluster::{Cluster, ClusterSpec, Running, Slot};
 pub use configuration::check_settings;
 pub use configurations::{

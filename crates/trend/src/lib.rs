@@ -65,6 +65,8 @@ pub struct Measured {
     pub base: usize,
     /// Log-ratios to the base by number of block, of each other version by its place.
     pub candidates: BTreeMap<usize, BTreeMap<u32, f64>>,
+    /// Copies of the base behind a log-ratio to it: two share its noise out.
+    pub base_copies: u32,
     /// How many times the p of its blocks counts, because measuring ended at a look; 1 where it did not.
     pub times: f64,
     /// Whether it may raise and confirm changes. What other load disturbed counts for levels only.
@@ -136,6 +138,7 @@ mod tests {
             delta: 0.02,
             base: 1,
             candidates: BTreeMap::from([(0, blocks(0, 0.01)), (3, blocks(1, 0.03))]),
+            base_copies: 1,
             times: 1.0,
             is_sound: true,
         }

@@ -197,9 +197,14 @@ impl Hours {
     }
 }
 
+/// The base of a run with the number of its copies, and the blocks of each other version.
+type OfRun = ((usize, u32), BTreeMap<usize, Vec<f64>>);
+
 fn stars(cells: &[&Measured], builds: &[Build], hours: &Hours) -> Vec<Star> {
-    let within = |blocks: &Vec<f64>| Scatter {
-        variance: sample_sd(blocks).unwrap_or(0.0).powi(2) / real(blocks.len()),
+    // As of two servers with one copy each: values to the mean of two copies have 3/4 of that.
+    let within = |(copies, blocks): (u32, &Vec<f64>)| Scatter {
+        variance: sample_sd(blocks).unwrap_or(0.0).powi(2) / real(blocks.len()) * 2.0
+            / (1.0 + 1.0 / f64::from(copies.max(1))),
         within: 0.0,
         df: real(blocks.len() - 1),
     };
@@ -210,15 +215,17 @@ fn stars(cells: &[&Measured], builds: &[Build], hours: &Hours) -> Vec<Star> {
             .filter(|(_, blocks)| blocks.len() > 1)
             .collect()
     };
-    let all: Vec<(usize, BTreeMap<usize, Vec<f64>>)> =
-        cells.iter().map(|cell| (cell.base, blocks(cell))).collect();
+    let all: Vec<OfRun> = cells
+        .iter()
+        .map(|cell| ((cell.base, cell.base_copies), blocks(cell)))
+        .collect();
     let scatters: Vec<Scatter> = all
         .iter()
-        .flat_map(|(_, of)| of.values().map(within))
+        .flat_map(|((_, copies), of)| of.values().map(|blocks| within((*copies, blocks))))
         .collect();
     let prior = Scatter::prior(&scatters);
-    let star = |(base, candidates): &(usize, BTreeMap<usize, Vec<f64>>)| {
-        let own = candidates.values().map(within);
+    let star = |((base, copies), candidates): &OfRun| {
+        let own = candidates.values().map(|blocks| within((*copies, blocks)));
         let own = own.map(|own| prior.map_or(own.variance, |prior| own.towards(&prior).variance));
         let within = mean(&own.collect::<Vec<f64>>())?;
         let is_far = |version: &usize| kind(builds, *base, *version) == Kind::Far;

@@ -70,6 +70,10 @@ pub struct ReplayArguments {
     #[arg(long, value_name = "CLIENTS", conflicts_with = "plans_only",
           value_parser = clap::value_parser!(u32).range(1..=100))]
     pub mix: Option<u32>,
+    /// Find out whether the planner makes a statement with another plan slower: bring the plan of the base
+    /// back with settings, and measure that, too
+    #[arg(long)]
+    pub why: bool,
     /// Only explain statements; execute none
     #[arg(long)]
     pub no_execute: bool,
@@ -89,6 +93,10 @@ pub struct ReplayArguments {
     /// How often each server draws statistics: several draws show the plans that depend on luck
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     pub draws: u32,
+    /// Time of day of the servers: that of the machine (`now`), of the end of the capture (`capture`), or one
+    /// such as '2026-11-23 13:00 UTC' [default: that of the capture, if a statement asks for the time]
+    #[arg(long, value_name = "now|capture|TIME")]
+    pub clock: Option<String>,
     /// Limit of a statement
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub timeout: String,

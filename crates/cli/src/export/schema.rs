@@ -176,7 +176,10 @@ pub const COMPARISONS: ExportTable = ExportTable {
         METRIC,
         UNIT,
         text("better", "`higher` or `lower`"),
-        real("base", "value of the base"),
+        real(
+            "base",
+            "value of the base: the geometric mean of its two copies, if there are two controls",
+        ),
         real("candidate_value", "value of the candidate"),
         real(
             "ratio",

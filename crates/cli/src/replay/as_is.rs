@@ -1,5 +1,6 @@
 //! Replays on servers that somebody else runs: what cannot be asked of them, and how they are reached.
 
+use super::clock;
 use crate::arguments::conditions::Checksums;
 use crate::arguments::replay::ReplayArguments;
 use deltabench_model::endpoint::{Endpoint, Login};
@@ -31,11 +32,29 @@ pub fn check(arguments: &ReplayArguments, specs: &[TargetSpec]) -> Result<(), Pr
             )
             .hint("name two restores of one snapshot with dsn:, or versions with --data DUMP"));
     }
+    match refused(arguments, specs)
+        .into_iter()
+        .find(|(is_given, _, _)| *is_given)
+    {
+        None => Ok(()),
+        Some((_, option, why)) => Err(Problem::new(format!(
+            "{option} does not apply to servers that already run"
+        ))
+        .detail(why)
+        .hint("leave it out")),
+    }
+}
+
+/// Options for servers of our own: whether each is given, and why it does not apply to others.
+fn refused(
+    arguments: &ReplayArguments,
+    specs: &[TargetSpec],
+) -> [(bool, &'static str, &'static str); 9] {
     let agent = |spec: &TargetSpec| match spec {
         TargetSpec::Dsn(remote) => remote.agent.is_some(),
         _ => false,
     };
-    let refused = [
+    [
         (arguments.data.is_some(), "--data", "they have the tables"),
         (
             !arguments.settings.is_empty(),
@@ -63,6 +82,11 @@ pub fn check(arguments: &ReplayArguments, specs: &[TargetSpec]) -> Result<(), Pr
             "deltabench writes nothing there, and makes no copy",
         ),
         (
+            clock::is_set_by(arguments),
+            "--clock",
+            "deltabench does not start them, and so cannot give them another time",
+        ),
+        (
             arguments.checksums != Checksums::Default,
             "--checksums",
             "deltabench makes no data directory there",
@@ -72,15 +96,7 @@ pub fn check(arguments: &ReplayArguments, specs: &[TargetSpec]) -> Result<(), Pr
             "agent=",
             "a replay does not measure CPU",
         ),
-    ];
-    match refused.into_iter().find(|(is_given, _, _)| *is_given) {
-        None => Ok(()),
-        Some((_, option, why)) => Err(Problem::new(format!(
-            "{option} does not apply to servers that already run"
-        ))
-        .detail(why)
-        .hint("leave it out")),
-    }
+    ]
 }
 
 /// The servers, each with its login. Passwords come from where libpq looks for them.

@@ -1,16 +1,17 @@
 //! What a replay would send, and to which servers.
 
+use super::clock;
 use super::{COPY_LIMIT, consent, timeout};
 use crate::arguments::replay::{ReplayArguments, Values};
 use deltabench_capture::{Capture, Kind};
 use deltabench_model::target::TargetSpec;
-use deltabench_replay::{Consent, Job, Survey, Work, wanting};
+use deltabench_replay::{ClockWish, Consent, Job, Survey, Work, wanting};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The words of `--dry-run`. No value is among them; without a survey the servers have the tables.
 pub fn outlook(
-    arguments: &ReplayArguments,
+    (arguments, clock): (&ReplayArguments, &ClockWish),
     specs: &[TargetSpec],
     capture: &Capture,
     survey: Option<&Survey>,
@@ -19,6 +20,7 @@ pub fn outlook(
         Some((survey, data)) => loading(arguments, data, survey),
         None => looking(specs),
     };
+    lines.extend(clock::outlook(clock));
     lines.extend(sending((arguments, specs), capture, survey.is_some()));
     lines.join("\n")
 }

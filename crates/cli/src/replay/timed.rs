@@ -20,7 +20,7 @@ use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{Replayed, ReplayedFile};
 use deltabench_model::work::replay::{DataSet, ReplaySetup};
-use deltabench_replay::{Consent, DumpFile, Kept, Request, Survey, Wish, load_again};
+use deltabench_replay::{ClockWish, Consent, DumpFile, Kept, Request, Survey, Wish, load_again};
 use deltabench_report::replayed_json;
 use deltabench_run::events::Observer;
 use deltabench_run::session::SessionEnd;
@@ -103,6 +103,7 @@ pub fn measure(
         timeout_seconds: request.timeout_seconds,
         made_up: request.make_up,
         data_sets,
+        clock: replayed.clock.as_ref().and_then(|clock| clock.at),
         mix: request.mix,
         statements,
     };
@@ -253,6 +254,8 @@ pub fn resume(
         copy_limit: u64::MAX,
         mix: setup.mix,
         timed: true,
+        why: false,
+        clock: same_clock(setup),
         timeout_seconds: setup.timeout_seconds,
         checksums: plan.checksums,
         workspaces: &host.workspaces,
@@ -260,9 +263,9 @@ pub fn resume(
         user: &host.user,
         interrupted: &interrupted,
     };
-    let records = bench.store.records(run).map_err(store_problem)?.len();
+    let done = bench.store.records(run).map_err(store_problem)?.len();
     say(&format!(
-        "resuming {run}: {records} visits of servers are done"
+        "resuming {run}: {done} visits of servers are done"
     ));
     let again = load_again(&request, setup.statements.clone(), &mut say);
     let kept = answer(again, request.data)?;
@@ -270,8 +273,7 @@ pub fn resume(
         return Ok(interrupt::STATUS);
     };
     check_data_sets(plan, setup, &kept.data_sets).map_err(Failure::Refused)?;
-    let running = bench.store.finish_run(run, RunState::Running, now().1);
-    running.map_err(store_problem)?;
+    { bench.store.finish_run(run, RunState::Running, now().1) }.map_err(store_problem)?;
     let place = Place {
         bench,
         lock,
@@ -283,6 +285,15 @@ pub fn resume(
         jobs: kept.jobs,
     };
     carry_out(&mut replayed, (run, plan), loaded, place)
+}
+
+/// The time of day that servers had before.
+fn same_clock(setup: &ReplaySetup) -> ClockWish {
+    ClockWish {
+        at: setup.clock,
+        why: "as when the replay began".to_owned(),
+        required: true,
+    }
 }
 
 /// What is executed of statements that have been executed before.

@@ -293,6 +293,8 @@ fn a_server_against_itself_has_no_finding_and_its_report_is_printed_again() {
         "--draws",
         "1",
         "--allow-functions",
+        "--clock",
+        "2026-10-29 02:00+02",
     ]);
     let (shown, said) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -302,6 +304,21 @@ fn a_server_against_itself_has_no_finding_and_its_report_is_printed_again() {
     assert!(words.contains(nothing), "{shown}");
     assert!(!words.contains("not executed: visit"), "{shown}");
     let name = said.split(':').next().unwrap().to_owned();
+    // The dump ends the day before.
+    let clock = "clock: on all servers it begins at 2026-10-29T00:00:00 UTC at each start";
+    assert!(words.contains(clock), "{shown}");
+    let json = lab.path().join("lab").join(format!("{name}.json"));
+    let json: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let statements = json["statements"].as_array().unwrap();
+    let recent = statements
+        .iter()
+        .find(|one| one["name"] == "recent")
+        .unwrap();
+    let rows = [0, 1].map(|server| recent["servers"][server]["rows"].as_u64().unwrap());
+    assert!(
+        rows[0] > 10 && rows[0] == rows[1],
+        "of the last day: {recent}"
+    );
     let again = lab.run(&["report", &name]);
     assert_eq!(text(&again.stdout), shown, "{}", text(&again.stderr));
     let page = lab.run(&["report", &name, "--format", "html"]);

@@ -72,6 +72,7 @@ fn a_statement_that_loses_its_index_is_slower_by_its_share_of_the_workload() {
         "enable_indexscan=off",
         "--candidate-set",
         "enable_bitmapscan=off",
+        "--why",
         "--json",
         "-",
     ];
@@ -88,6 +89,22 @@ fn a_statement_that_loses_its_index_is_slower_by_its_share_of_the_workload() {
     assert!(
         (impact.as_f64().unwrap() - half).abs() < 1e-9,
         "its share is a half"
+    );
+    // The settings of the base bring its plan back, and the time with it.
+    let by_customer = answer["statements"].as_array().unwrap().iter();
+    let mut by_customer = by_customer.filter(|one| one["id"] == "by_customer");
+    let old = &by_customer.next_back().unwrap()["verdicts"][0]["old_plan"];
+    let settings = old["settings"].to_string();
+    assert!(
+        settings.contains("enable_") && settings.contains("on"),
+        "{old}"
+    );
+    let with_it = old["ratio"]["high"].as_f64().unwrap();
+    assert!(with_it < slower["ratio"]["low"].as_f64().unwrap(), "{old}");
+    let cause = old["cause"].as_str().unwrap();
+    assert!(
+        ["planner", "both"].contains(&cause),
+        "never the executor alone: {old}"
     );
     // Its plan is the same. That no noise makes it a few percent slower is no promise of a test machine.
     let by_name = time(&answer, "by_name");

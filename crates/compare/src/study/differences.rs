@@ -38,6 +38,11 @@ pub(super) fn differences(first: &Plan, second: &Plan) -> Vec<Difference> {
         "executables (a copy for each start, or the installed file)",
         false,
     );
+    look(
+        first.two_controls != second.two_controls,
+        "the control (both copies of the base and CPU between slices, or the base alone)",
+        false,
+    );
     look(first.timing != second.timing, "timing", false);
     look(first.stopping != second.stopping, "stopping", false);
     look(
@@ -57,11 +62,8 @@ pub(super) fn differences(first: &Plan, second: &Plan) -> Vec<Difference> {
         false,
     );
     look(first.observing != second.observing, "observing", false);
-    look(
-        first.placebo().is_some() != second.placebo().is_some(),
-        "placebo",
-        false,
-    );
+    let placebo = |plan: &Plan| plan.placebo().is_some();
+    look(placebo(first) != placebo(second), "placebo", false);
     let shown = |plan: &'_ Plan| -> Vec<PlannedServer> {
         let all = plan.servers.iter();
         all.filter(|server| server.role != Role::Placebo)

@@ -209,6 +209,7 @@ pub mod tests {
             }],
             write: None,
             parallel: false,
+            old_plans: Vec::new(),
             unfit: Vec::new(),
         };
         let file = || ReplayedFile {
@@ -225,6 +226,7 @@ pub mod tests {
             mix: None,
             data_sets: Vec::new(),
             made_up: false,
+            clock: None,
             timeout_seconds: 60,
             statements: (0..).zip(seconds).map(statement).collect(),
         }

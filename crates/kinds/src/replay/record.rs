@@ -18,6 +18,9 @@ pub struct VisitRecord {
     pub slices: Vec<SliceTimes>,
     /// Rows of all executions.
     pub rows: u64,
+    /// The same with the plans of the base, in a session with other settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old_plan: Option<Box<VisitRecord>>,
     /// SQLSTATE of what ended the visit, on whichever server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
@@ -88,7 +91,8 @@ impl VisitRecord {
     /// What its slices took.
     pub fn seconds(&self) -> f64 {
         let slices = self.slices.iter();
-        slices.map(|slice| to_f64(slice.duration_ns) / 1e9).sum()
+        let own: f64 = slices.map(|slice| to_f64(slice.duration_ns) / 1e9).sum();
+        own + self.old_plan.as_ref().map_or(0.0, |old| old.seconds())
     }
 
     /// Mean nanoseconds of an execution, over the workload's tuples: each weighs as many executions as it

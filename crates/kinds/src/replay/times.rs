@@ -14,12 +14,14 @@ use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::record::Record;
 use deltabench_model::replayed::{
-    ReplayTimes, Replayed, StatementTime, TimeParts, TimeRatio, TimeVerdict, WeightedBy,
+    PlanCause, ReplayTimes, Replayed, StatementTime, TimeParts, TimeRatio, TimeVerdict, WeightedBy,
     WorkloadTime,
 };
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, index, to_f64};
 use deltabench_model::work::replay::{ReplaySetup, TimedStatement, plan_place, report_place};
+use deltabench_stats::student::t_interval;
+use deltabench_stats::summary::mean;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Adds to a replay what its visits say. `comparison` is what all cells say, corrected for their number.
@@ -42,6 +44,10 @@ pub fn add_times(
         {
             let server = ServerId::at(plan_place(verdict.server));
             verdict.time = measured.statement(cell, timed, server);
+            if let Some(old) = &mut verdict.old_plan {
+                old.ratio = measured.with_old_plan(cell, timed, server);
+                old.cause = cause(verdict.time.as_ref(), old.ratio);
+            }
         }
     }
     replayed.times = Some(measured.whole());
@@ -154,6 +160,30 @@ impl<'a> Measured<'a> {
             blocks: found.blocks,
             executions: visits.iter().map(VisitRecord::executions).sum(),
             parts: self.parts(cell, timed, server),
+        })
+    }
+
+    /// The time of a candidate with the plans of the base / of the base; a t interval over blocks.
+    fn with_old_plan(
+        &self,
+        cell: CellId,
+        timed: &TimedStatement,
+        server: ServerId,
+    ) -> Option<TimeRatio> {
+        let base = self.visits.get(&(cell, self.plan.base()))?;
+        let visits = self.visits.get(&(cell, server))?.iter().zip(base);
+        let log = |(visit, base): (&VisitRecord, &VisitRecord)| {
+            let old = visit.old_plan.as_ref()?;
+            // The drawn tuples, which both have.
+            let has = |place: u32| old.tuples.iter().any(|tuple| tuple.place == place);
+            Some((old.mean_ns(timed, |_| true)? / base.mean_ns(timed, has)?).ln())
+        };
+        let logs: Vec<f64> = visits.filter_map(log).collect();
+        let interval = t_interval(&logs, 0.95).ok();
+        Some(TimeRatio {
+            estimate: mean(&logs)?.exp(),
+            low: interval.map(|interval| interval.low.exp()),
+            high: interval.map(|interval| interval.high.exp()),
         })
     }
 
@@ -374,6 +404,35 @@ impl<'a> Measured<'a> {
     }
 }
 
+/// With the old plan a statement is as fast as before if less of the change is left at the far end of its
+/// interval, on the log scale: a wide interval that holds "as before" proves nothing.
+const MOST_LEFT: f64 = 0.5;
+
+/// Whose part it is, from the times of a candidate with its own plans and with those of the base. A part is
+/// told if the interval says that it is there.
+fn cause(time: Option<&StatementTime>, old: Option<TimeRatio>) -> PlanCause {
+    let all = time.and_then(|time| {
+        let (new, old) = (time.ratio, old?);
+        Some((time.verdict, (new.low?, new.high?), (old.low?, old.high?)))
+    });
+    let Some((verdict, new, old)) = all else {
+        return PlanCause::Open;
+    };
+    // Whether the old plan undoes something, whether something is left with it, and how much at most.
+    let (undoes, left, most) = match verdict {
+        TimeVerdict::Slower => (old.1 < new.0, old.0 > 1.0, old.1.ln() / new.0.ln()),
+        TimeVerdict::Faster => (old.0 > new.1, old.1 < 1.0, old.0.ln() / new.1.ln()),
+        _ => return PlanCause::Open,
+    };
+    match (undoes, left) {
+        (true, false) if most > MOST_LEFT => PlanCause::Open,
+        (true, false) => PlanCause::Planner,
+        (false, true) => PlanCause::Executor,
+        (true, true) => PlanCause::Both,
+        (false, false) => PlanCause::Open,
+    }
+}
+
 /// What a cell says of a statement that moves the workload by hardly anything, or not.
 fn verdict(found: &CellComparison, hardly: bool) -> (TimeVerdict, Option<String>) {
     match found.verdict {
@@ -390,5 +449,62 @@ fn verdict(found: &CellComparison, hardly: bool) -> (TimeVerdict, Option<String>
                 found.blocks_to_verdict.map(missing),
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn time(verdict: TimeVerdict, low: f64, high: f64) -> StatementTime {
+        StatementTime {
+            verdict,
+            why: None,
+            ratio: ratio(low, high),
+            impact: None,
+            delta: 0.02,
+            base_ms: 1.0,
+            candidate_ms: 1.0,
+            blocks: 6,
+            executions: 60,
+            parts: None,
+        }
+    }
+
+    fn ratio(low: f64, high: f64) -> TimeRatio {
+        TimeRatio {
+            estimate: f64::midpoint(low, high),
+            low: Some(low),
+            high: Some(high),
+        }
+    }
+
+    #[test]
+    fn the_planner_is_told_where_the_old_plan_undoes_the_change_and_the_executor_where_it_does_not()
+    {
+        let of = |verdict, new: (f64, f64), old: (f64, f64)| {
+            cause(
+                Some(&time(verdict, new.0, new.1)),
+                Some(ratio(old.0, old.1)),
+            )
+        };
+        let slower = TimeVerdict::Slower;
+        assert_eq!(of(slower, (2.0, 2.2), (0.97, 1.03)), PlanCause::Planner);
+        assert_eq!(of(slower, (2.0, 2.2), (1.9, 2.3)), PlanCause::Executor);
+        assert_eq!(of(slower, (2.0, 2.2), (1.2, 1.3)), PlanCause::Both);
+        assert_eq!(of(slower, (1.1, 1.4), (0.9, 1.2)), PlanCause::Open);
+        assert_eq!(
+            of(slower, (1.5, 1.6), (0.9, 1.4)),
+            PlanCause::Open,
+            "too wide"
+        );
+        let faster = TimeVerdict::Faster;
+        assert_eq!(of(faster, (0.5, 0.6), (0.98, 1.02)), PlanCause::Planner);
+        assert_eq!(of(faster, (0.5, 0.6), (0.5, 0.55)), PlanCause::Executor);
+        assert_eq!(
+            of(TimeVerdict::Inconclusive, (0.9, 1.6), (1.0, 1.0)),
+            PlanCause::Open
+        );
+        assert_eq!(cause(None, Some(ratio(1.0, 1.1))), PlanCause::Open);
     }
 }

@@ -38,9 +38,9 @@ const SLICES_OF_PASS_U32: u32 = 4;
 /// What a visit fails with in which constraints refused other executions on one server than on the base. No
 /// server said this, so it stands for no SQLSTATE and for no side.
 pub const UNEQUAL: &str = "unequal";
-/// What a visit fails with in which a write changed another number of rows on a candidate than on the base;
-/// and on the base's copy, too, so that the statement itself does other work each time.
+/// What a visit fails with in which a write changed another number of rows on a candidate than on the base.
 pub const ROWS_DIFFER: &str = "rows-differ";
+/// The same where the base's copy differs, too: the statement itself does other work each time.
 pub const ROWS_VARY: &str = "rows-vary";
 /// The round whose draw is that of the tuples themselves.
 const OF_TUPLES: u32 = u32::MAX;
@@ -76,6 +76,8 @@ pub enum Ended {
 /// What is known of a server in a visit.
 struct Side {
     server: ServerId,
+    /// The same server with the plans of the base, in another session.
+    old_plan: Option<Box<Self>>,
     /// Absent when nothing more is executed.
     line: Option<Tuples>,
     /// By tuple: means of the rounds.
@@ -158,10 +160,26 @@ impl Visit<'_> {
         for server in rotation {
             let line = self.servers.connect(server.index(), self.job, order);
             let line = line.map_err(|error| self.ended(error, *server))?;
-            sides.push(Side::new(*server, line, self.statement.tuples.len()));
+            let mut side = Side::new(*server, line, self.statement.tuples.len());
+            side.old_plan = self.with_old_plan(*server, order)?.map(Box::new);
+            sides.push(side);
         }
         sides.sort_by_key(|side| side.server);
         Ok(sides)
+    }
+
+    /// A session of a candidate in which it has the plans of the base, if settings do that.
+    fn with_old_plan(&self, server: ServerId, order: &[usize]) -> Result<Option<Side>, Ended> {
+        let mut known = self.statement.old_plans.iter();
+        let Some(old) = known.find(|old| old.server == server.0) else {
+            return Ok(None);
+        };
+        let settings = &old.settings;
+        let line = self
+            .servers
+            .connect_with(server.index(), self.job, order, settings);
+        let line = line.map_err(|error| self.ended(error, server))?;
+        Ok(Some(Side::new(server, line, self.statement.tuples.len())))
     }
 
     /// Measures what can be executed again and again.
@@ -257,7 +275,9 @@ impl Visit<'_> {
         sides: Vec<Side>,
         what: impl Fn(&mut [Side]) -> Result<(), Ended> + Sync,
     ) -> Result<Vec<Side>, Ended> {
-        let lines = sides.iter().filter_map(|side| side.line.as_ref());
+        let old_plans = sides.iter().filter_map(|side| side.old_plan.as_deref());
+        let lines = sides.iter().chain(old_plans);
+        let lines = lines.filter_map(|side| side.line.as_ref());
         let cancels: Vec<_> = lines.map(Tuples::cancel).collect();
         let measure = |mut sides: Vec<Side>| {
             let end = what(&mut sides);
@@ -292,7 +312,7 @@ impl Visit<'_> {
                 .collect();
             for server in turn_order(self.plan, self.block, self.cell, round) {
                 if let Some(side) = sides.get_mut(server.index()) {
-                    self.slice(side, &tuples)?;
+                    self.both(side, &tuples, round)?;
                 }
             }
             if began.elapsed().as_secs_f64() > allowed {
@@ -316,7 +336,7 @@ impl Visit<'_> {
                 slowest = self.warm(sides, &turns, *tuple)?;
             }
             for side in &mut *sides {
-                side.warm_up.extend(side.latest.take());
+                side.keep_latest();
             }
             warm.push((*tuple, to_f64(slowest)));
             spent += to_f64(slowest);
@@ -340,9 +360,63 @@ impl Visit<'_> {
                     }
                 }
                 side.latest = Some(warm);
+                self.warm_old_plan(side, tuple)?;
             }
         }
         Ok(slowest)
+    }
+
+    /// A slice, and one with the plans of the base if the server has a session for that: which of them is
+    /// first changes from round to round.
+    fn both(&self, side: &mut Side, tuples: &[usize], round: u32) -> Result<(), Ended> {
+        let Some(mut old) = side.old_plan.take() else {
+            return self.slice(side, tuples);
+        };
+        let done = match round.is_multiple_of(2) {
+            true => self
+                .slice(side, tuples)
+                .and_then(|()| self.aside(&mut old, |old| self.slice(old, tuples))),
+            false => self
+                .aside(&mut old, |old| self.slice(old, tuples))
+                .and_then(|()| self.slice(side, tuples)),
+        };
+        side.old_plan = Some(old);
+        done
+    }
+
+    /// Does something with the old plan, which says nothing of the statement: what fails there ends only
+    /// that.
+    fn aside(
+        &self,
+        old: &mut Side,
+        what: impl FnOnce(&mut Side) -> Result<(), Ended>,
+    ) -> Result<(), Ended> {
+        match what(old) {
+            Err(Ended::Failed(..)) => {
+                let tuples = self.statement.tuples.len();
+                old.line = None;
+                old.means = vec![Vec::new(); tuples];
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Executes a tuple with the old plan, in the warm-up.
+    fn warm_old_plan(&self, side: &mut Side, tuple: usize) -> Result<(), Ended> {
+        let Some(mut old) = side.old_plan.take() else {
+            return Ok(());
+        };
+        let done = self.aside(&mut old, |old| {
+            let mut warm = Warm::new(tuple);
+            if let Some(executed) = self.execute(old, tuple)? {
+                warm.add(&executed);
+            }
+            old.latest = Some(warm);
+            Ok(())
+        });
+        side.old_plan = Some(old);
+        done
     }
 
     fn slice(&self, side: &mut Side, tuples: &[usize]) -> Result<(), Ended> {
@@ -474,6 +548,7 @@ impl Side {
     fn new(server: ServerId, line: Tuples, tuples: usize) -> Self {
         Self {
             server,
+            old_plan: None,
             line: Some(line),
             refused: vec![0; tuples],
             means: vec![Vec::new(); tuples],
@@ -494,8 +569,19 @@ impl Side {
         };
     }
 
+    /// What was executed last is the warm-up of its tuple.
+    fn keep_latest(&mut self) {
+        self.warm_up.extend(self.latest.take());
+        if let Some(old) = &mut self.old_plan {
+            old.keep_latest();
+        }
+    }
+
     /// Takes in the warm-up, with a slice for each tuple.
     fn count_warm_up(&mut self) {
+        if let Some(old) = &mut self.old_plan {
+            old.count_warm_up();
+        }
         for warm in std::mem::take(&mut self.warm_up) {
             let mut sums = vec![(0, 0); self.means.len()];
             if let Some(sum) = sums.get_mut(warm.tuple) {
@@ -543,6 +629,10 @@ impl Side {
                 .collect(),
             slices: self.slices.clone(),
             rows: self.rows,
+            old_plan: self
+                .old_plan
+                .as_ref()
+                .map(|old| Box::new(old.record(statement))),
             failed: None,
             failed_on: None,
         }

@@ -43,6 +43,7 @@ fn statement(place: u32, share: f64) -> TimedStatement {
         tuples: vec![tuple(0, 99.0), tuple(1, 1.0)],
         write: None,
         parallel: false,
+        old_plans: Vec::new(),
         unfit: Vec::new(),
     }
 }
@@ -79,6 +80,7 @@ fn replay_plan(shares: &[f64]) -> Plan {
         mix: None,
         data_sets: Vec::new(),
         made_up: false,
+        clock: None,
         timeout_seconds: 60,
         statements,
     });
@@ -118,6 +120,7 @@ fn visits(plan: &Plan, truth: Truth<'_>, (scatter, seed): (f64, u64)) -> Vec<Rec
                         executions: 100,
                     }],
                     rows: 3,
+                    old_plan: None,
                     failed: None,
                     failed_on: None,
                 };
@@ -140,6 +143,7 @@ fn replayed(plan: &Plan) -> Replayed {
         differing: 0,
         causes: Vec::new(),
         time: None,
+        old_plan: None,
     };
     let statement = |cell: &Cell| ReplayedStatement {
         id: cell.workload.clone(),
@@ -172,6 +176,7 @@ fn replayed(plan: &Plan) -> Replayed {
         servers: Vec::new(),
         draws: 1,
         differences: Vec::new(),
+        clock: None,
         executed: true,
         covered: Covered {
             statements: 0,

@@ -25,6 +25,10 @@ pub struct ReplaySetup {
     /// Of servers that already ran, the base first; none if they are our own, and in older plans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_sets: Vec<DataSet>,
+    /// Where the clocks of the servers begin at each start, seconds since 1970; absent: they have that of the
+    /// machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<i64>,
     /// Limit of a statement, seconds.
     pub timeout_seconds: u32,
     /// Whether values were made up where the capture has none; in older plans they were not.
@@ -101,6 +105,9 @@ pub struct TimedStatement {
     pub write: Option<TimedWrite>,
     /// Whether one of its plans has workers of its own, which need more than one core.
     pub parallel: bool,
+    /// Settings with which candidates have the plans of the base: they are timed, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub old_plans: Vec<OldPlanSettings>,
     /// Why its times are no answer, for each candidate by its place among the plan's servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unfit: Vec<(u32, String)>,
@@ -111,6 +118,14 @@ pub struct TimedStatement {
 pub struct TimedWrite {
     /// Whether a copy takes each tuple only once.
     pub once: bool,
+}
+
+/// Settings of a session with which a candidate has the plans of the base.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OldPlanSettings {
+    /// Its place among the plan's servers.
+    pub server: u32,
+    pub settings: Vec<(String, String)>,
 }
 
 /// A tuple that is measured.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// Number of this protocol. The two sides must also be of the same version of deltabench: their readings have
 /// to mean the same.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 
 /// Version of deltabench.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,9 +1,12 @@
 //! Which statements are measured: those that all servers have executed.
 
+use crate::clock::{CLOCK_MOVED, DATA_MOVED};
 use crate::work::{Job, Work};
 use deltabench_capture::Kind;
 use deltabench_model::replayed::{ReplayVerdict, Replayed, ResultVerdict};
-use deltabench_model::work::replay::{TimedStatement, TimedTuple, TimedWrite, plan_place};
+use deltabench_model::work::replay::{
+    OldPlanSettings, TimedStatement, TimedTuple, TimedWrite, plan_place,
+};
 use std::time::Duration;
 
 /// What servers did with a tuple.
@@ -52,11 +55,24 @@ pub fn statements(
                 once: worked.iter().any(|(_, facts)| facts.once),
             }),
             parallel: worked.iter().any(|(_, facts)| facts.parallel),
+            old_plans: match job.statement.kind {
+                Kind::Read => statement.verdicts.iter().filter_map(old_plan).collect(),
+                _ => Vec::new(),
+            },
             unfit: statement.verdicts.iter().filter_map(unfit).collect(),
             tuples,
         })
     });
     timed.collect()
+}
+
+/// Settings with which a candidate has the plans of the base.
+fn old_plan(verdict: &ReplayVerdict) -> Option<OldPlanSettings> {
+    let settings = &verdict.old_plan.as_ref()?.settings;
+    (!settings.is_empty()).then(|| OldPlanSettings {
+        server: in_plan(verdict.server),
+        settings: settings.clone(),
+    })
 }
 
 fn tuple(job: &Job<'_>, place: usize, facts: &TupleFacts) -> TimedTuple {
@@ -78,8 +94,12 @@ fn not_comparable(job: &Job<'_>, verdict: &ReplayVerdict) -> Option<String> {
                 _ => "returns",
             }
         )),
-        ResultVerdict::Moved => verdict.causes.last().cloned(),
-        _ => None,
+        // Whatever else differs: it is other work than that of production.
+        _ => {
+            let moved =
+                |cause: &&String| cause.starts_with(CLOCK_MOVED) || cause.starts_with(DATA_MOVED);
+            verdict.causes.iter().find(moved).cloned()
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is found on a candidate, in sections: one list, for the text and for the page.
 
 use super::parting::Parting;
+use super::why;
 use super::{changed_for, error_texts, result_texts, unstable_texts};
 use deltabench_model::replayed::{
     ErrorVerdict, PlanVerdict, ReplayVerdict, Replayed, ReplayedLoadFailure, ReplayedStatement,
@@ -232,5 +233,6 @@ fn plan_texts(
         };
         texts.push(format!("{of}{}", parting.sentence()));
     }
+    texts.extend(why::texts(verdict));
     texts
 }

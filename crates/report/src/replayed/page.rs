@@ -2,7 +2,7 @@
 
 use super::findings::{Finding, Section, verdicts};
 use super::parting::Parting;
-use super::{changed_for, head, left_out, made_up, mix, server_name, times};
+use super::{changed_for, head, left_out, made_up, mix, server_name, times, why};
 use crate::html::{Document, document};
 use deltabench_model::replayed::{
     ErrorVerdict, PlanLine, PlanVerdict, ReplayVerdict, Replayed, ReplayedStatement, ResultVerdict,
@@ -118,6 +118,7 @@ fn plans(replayed: &Replayed, statement: &ReplayedStatement, verdict: &ReplayVer
                 div { h4 { (server_name(replayed, verdict.server)) } (plan(parting.to, &to_alone)) }
             }
         }
+        @for text in why::texts(verdict) { p { (text) } }
     }
 }
 

@@ -44,6 +44,7 @@ fn verdict() -> ReplayVerdict {
         differing: 0,
         causes: Vec::new(),
         time: None,
+        old_plan: None,
     }
 }
 
@@ -187,6 +188,7 @@ pub(crate) fn replayed() -> Replayed {
         ],
         draws: 3,
         differences: Vec::new(),
+        clock: None,
         executed: true,
         covered: Covered {
             statements: 6,

@@ -2,7 +2,7 @@
 
 use super::findings::verdicts;
 use super::parting::Parting;
-use super::{made_up, short, writes};
+use super::{made_up, short, why, writes};
 use crate::lines::wrapped;
 use crate::words::plural;
 use deltabench_model::replayed::{
@@ -240,6 +240,7 @@ fn below(
         below.extend(
             changes.map(|change| Parting::of(replayed, &change.from, &change.to).sentence()),
         );
+        below.extend(why::texts(verdict));
     }
     below.extend(time.why.clone());
     below.extend(made_up::words(statement));

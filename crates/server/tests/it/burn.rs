@@ -80,7 +80,7 @@ fn a_library_that_cannot_be_loaded_is_an_error_and_no_server_stays() {
     };
     let problem = cluster.start(&missing, &[]).unwrap_err();
     assert!(
-        problem.error.contains("did not load the library"),
+        problem.error.contains("did not load a library"),
         "{problem}"
     );
     assert!(!cluster.is_alive());

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod burn;
 #[cfg(test)]
+mod clock;
+#[cfg(test)]
 mod cluster;
 #[cfg(test)]
 mod configurations;

@@ -31,6 +31,7 @@ fn run(at: usize, base: usize, means: &[(usize, f64)], spread: f64) -> Run {
             delta: 0.02,
             base,
             candidates: candidates.collect(),
+            base_copies: 1,
             times: 1.0,
             is_sound: true,
         }],

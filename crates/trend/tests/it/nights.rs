@@ -73,6 +73,7 @@ fn measure(
                 .iter()
                 .map(|version| server(version, rng))
                 .collect(),
+            base_copies: 1,
             times: 1.0,
             is_sound: true,
         }

@@ -24,6 +24,7 @@ fn run(minute: i64, percents: &[(usize, f64)]) -> Run {
             candidates: candidates
                 .map(|(at, percent)| (*at, blocks(percent - percents[0].1)))
                 .collect(),
+            base_copies: 1,
             times: 1.0,
             is_sound: true,
         }],
