@@ -8,6 +8,7 @@
 mod cause;
 mod collecting;
 mod connected;
+mod learned;
 mod profiled;
 mod rotated;
 mod waits;
@@ -100,13 +101,14 @@ pub struct Visit<'a> {
     pub servers: &'a [Address],
     /// Orders and cores.
     pub schedule: &'a VisitSchedule,
-    /// The work of a slice, where it was found out before: caches are cold, and stay so until measured.
+    /// The work of a slice, where it was found out before: by earlier visits, or because caches are cold, and
+    /// stay so until measured.
     pub scouted: Option<Scouted>,
     /// Set when the user wants to stop.
     pub interrupted: &'a AtomicBool,
 }
 
-/// What [`Visit::scout`] found.
+/// What [`Visit::scout`], or an earlier visit, found.
 #[derive(Debug, Clone, Copy)]
 pub struct Scouted {
     work: SliceWork,
@@ -392,9 +394,10 @@ impl Visit<'_> {
     ) -> Result<VisitEnd, Problem> {
         let warm = match *known {
             Some(found) if self.is_cold() => Ok((found, None)),
-            None => connected
-                .calibrate()
+            known if set == 0 => known
+                .map_or_else(|| connected.calibrate(), Ok)
                 .and_then(|found| Ok((found, Some(connected.warm_up(found)?)))),
+            None => return Err(Problem::new("a visit does not know the work of its slices")),
             Some(found) => connected
                 .warm_for(found, RECONNECT_WARMUP)
                 .map(|()| (found, None)),

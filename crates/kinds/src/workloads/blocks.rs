@@ -404,6 +404,7 @@ impl BlockState<'_> {
         };
         let schedule = VisitSchedule::of(session.plan, block, cell_id, cell, &self.cores);
         let servers = addresses_for(session.plan.order, cell, addresses);
+        let learned = || Scouted::learned(session.plan, cell_id, executable, &progress.slices);
         let visit = Visit {
             plan: session.plan,
             block,
@@ -412,7 +413,7 @@ impl BlockState<'_> {
             executable,
             servers: &servers,
             schedule: &schedule,
-            scouted,
+            scouted: scouted.or_else(learned),
             interrupted: session.interrupted,
         };
         let (store, run) = (&mut *session.store, session.run);

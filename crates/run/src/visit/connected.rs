@@ -110,6 +110,18 @@ fn least_operations(clients: u64, each: f64) -> u64 {
     )
 }
 
+/// The work of a slice in a closed loop that takes the `wanted` seconds, if an operation takes `each` seconds
+/// of wall time; at most so many operations.
+pub(super) fn fitting(wanted: f64, clients: u64, each: f64, most: u64) -> SliceWork {
+    let operations = to_u64(wanted / each.max(1e-9))
+        .max(least_operations(clients, each))
+        .min(most);
+    SliceWork {
+        operations,
+        seconds: wanted.max(each * to_f64(operations)),
+    }
+}
+
 /// The work of a slice in an open loop.
 fn scheduled(rate: f64, wanted: f64, most: u64) -> SliceWork {
     let enough = (SCHEDULED_OPERATIONS / rate).min(SCHEDULED_SECONDS_MAX);
@@ -209,9 +221,7 @@ impl<'a, 'v> Connected<'a, 'v> {
                 seconds = seconds.min(self.base_seconds(operations, ATTEMPTS + attempt)?);
             }
             let each = seconds / to_f64(operations);
-            let fit = to_u64(wanted / each.max(1e-9))
-                .max(least_operations(clients, each))
-                .min(most);
+            let fit = fitting(wanted, clients, each, most);
             if fixed.is_some() {
                 return Ok(SliceWork {
                     operations,
@@ -219,12 +229,12 @@ impl<'a, 'v> Connected<'a, 'v> {
                 });
             }
             if seconds >= wanted / 3.0 || operations >= most || attempt + 1 == ATTEMPTS {
-                return Ok(SliceWork {
-                    operations: fit,
-                    seconds: wanted.max(each * to_f64(fit)),
-                });
+                return Ok(fit);
             }
-            operations = fit.clamp(operations * 2, operations * 8).min(most);
+            operations = fit
+                .operations
+                .clamp(operations * 2, operations * 8)
+                .min(most);
         }
         Ok(SliceWork {
             operations,
