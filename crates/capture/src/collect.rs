@@ -3,7 +3,7 @@
 use crate::capture::Counted;
 use crate::gathered::{Execution, Gathered, Key};
 use crate::known::{Known, Texts};
-use crate::log::entry::Entry;
+use crate::log::entry::{Entry, time_of};
 use crate::message::{Said, Sent, Values, is_foreign_duration, said, values};
 use crate::sampling::{Sampling, is_kept};
 use crate::session::State;
@@ -152,11 +152,12 @@ impl Collector {
         self.meet(entry);
         match gravity(entry) {
             Gravity::Error => return self.failed(entry),
-            Gravity::Remark => {
+            // `RAISE LOG` of a function may say what it likes, and values of users with it.
+            Gravity::Log if !entry.has_context => {}
+            Gravity::Log | Gravity::Remark => {
                 self.counted.other += 1;
                 return;
             }
-            Gravity::Log => {}
         }
         match said(&entry.message) {
             Said::Executed { ms, sent } => {
@@ -219,6 +220,10 @@ impl Collector {
 
     /// The period of the log has this time.
     fn cover(&mut self, time: &str) {
+        let time = time_of(time);
+        if time.is_empty() {
+            return;
+        }
         if self.from.as_deref().is_none_or(|from| from > time) {
             self.from = Some(time.to_owned());
         }
