@@ -81,13 +81,18 @@ enum Gravity {
 
 /// By the word, which may be of another language, and by the SQLSTATE: classes 00 to 02 are no errors.
 fn gravity(entry: &Entry) -> Gravity {
+    // `RAISE LOG` of a function may say what it likes, and values of users with it.
+    let log = match entry.has_context {
+        true => Gravity::Remark,
+        false => Gravity::Log,
+    };
     match entry.severity.as_str() {
-        "LOG" => Gravity::Log,
+        "LOG" => log,
         "ERROR" | "FATAL" | "PANIC" => Gravity::Error,
         "WARNING" | "NOTICE" | "INFO" => Gravity::Remark,
         word if word.starts_with("DEBUG") => Gravity::Remark,
         _ => match entry.state.as_deref().and_then(|state| state.get(..2)) {
-            None | Some("00") => Gravity::Log,
+            None | Some("00") => log,
             Some("01" | "02") => Gravity::Remark,
             Some(_) => Gravity::Error,
         },
@@ -152,12 +157,11 @@ impl Collector {
         self.meet(entry);
         match gravity(entry) {
             Gravity::Error => return self.failed(entry),
-            // `RAISE LOG` of a function may say what it likes, and values of users with it.
-            Gravity::Log if !entry.has_context => {}
-            Gravity::Log | Gravity::Remark => {
+            Gravity::Remark => {
                 self.counted.other += 1;
                 return;
             }
+            Gravity::Log => {}
         }
         match said(&entry.message) {
             Said::Executed { ms, sent } => {

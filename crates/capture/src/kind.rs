@@ -65,7 +65,7 @@ pub(crate) fn in_common<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     // What is set may be a secret.
     let hidden: BTreeSet<usize> = parts
         .iter()
-        .flat_map(|part| what_is_set(part).into_iter().chain(set_in_function(part)))
+        .flat_map(|part| what_is_set(part).iter().chain(set_in_function(part)))
         .map(|token| token.at)
         .collect();
     let shown = |tokens: &[Token<'a>]| {

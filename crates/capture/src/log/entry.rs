@@ -72,12 +72,9 @@ pub(crate) fn time_of(text: &str) -> &str {
         let word = rest.split([' ', '[', ',']).next().unwrap_or_default();
         // RDS has a colon behind the zone.
         let letters = word.split(':').next().unwrap_or_default();
-        if is_abbreviation(letters) {
-            1 + letters.len()
-        } else if is_distance(letters) {
-            1 + letters.len()
-        } else {
-            0
+        match is_abbreviation(letters) || is_distance(letters) {
+            true => 1 + letters.len(),
+            false => 0,
         }
     });
     text.get(..end + zone).unwrap_or_default()
