@@ -57,7 +57,7 @@ fn entries() -> [(&'static str, Option<&'static str>, Option<&'static str>); 6] 
             None,
         ),
         (
-            "duration: 0.1 ms  statement: create function f() returns int set a.key = pricetag as 'Zacharias'",
+            "duration: 0.1 ms  statement: create function f() returns int set a.b = pricetag as 'Zacharias'",
             None,
             None,
         ),
