@@ -3,7 +3,7 @@
 use crate::capture::Counted;
 use crate::gathered::{Execution, Gathered, Key};
 use crate::known::{Known, Texts};
-use crate::log::entry::Entry;
+use crate::log::entry::{Entry, time_of};
 use crate::message::{Said, Sent, Values, is_foreign_duration, said, values};
 use crate::sampling::{Sampling, is_kept};
 use crate::session::State;
@@ -81,13 +81,18 @@ enum Gravity {
 
 /// By the word, which may be of another language, and by the SQLSTATE: classes 00 to 02 are no errors.
 fn gravity(entry: &Entry) -> Gravity {
+    // `RAISE LOG` of a function may say what it likes, and values of users with it.
+    let log = match entry.has_context {
+        true => Gravity::Remark,
+        false => Gravity::Log,
+    };
     match entry.severity.as_str() {
-        "LOG" => Gravity::Log,
+        "LOG" => log,
         "ERROR" | "FATAL" | "PANIC" => Gravity::Error,
         "WARNING" | "NOTICE" | "INFO" => Gravity::Remark,
         word if word.starts_with("DEBUG") => Gravity::Remark,
         _ => match entry.state.as_deref().and_then(|state| state.get(..2)) {
-            None | Some("00") => Gravity::Log,
+            None | Some("00") => log,
             Some("01" | "02") => Gravity::Remark,
             Some(_) => Gravity::Error,
         },
@@ -219,6 +224,10 @@ impl Collector {
 
     /// The period of the log has this time.
     fn cover(&mut self, time: &str) {
+        let time = time_of(time);
+        if time.is_empty() {
+            return;
+        }
         if self.from.as_deref().is_none_or(|from| from > time) {
             self.from = Some(time.to_owned());
         }

@@ -2,6 +2,7 @@
 
 use crate::lexer::{Token, TokenKind};
 use crate::statement::Kind;
+use std::collections::BTreeSet;
 
 /// What is known of a text from its words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,9 +63,9 @@ pub fn statements<'a, 'b>(tokens: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
 pub(crate) fn in_common<'a>(tokens: &[Token<'a>]) -> Vec<Token<'a>> {
     let parts = statements(tokens);
     // What is set may be a secret.
-    let hidden: Vec<usize> = parts
+    let hidden: BTreeSet<usize> = parts
         .iter()
-        .flat_map(|part| what_is_set(part))
+        .flat_map(|part| what_is_set(part).iter().chain(set_in_function(part)))
         .map(|token| token.at)
         .collect();
     let shown = |tokens: &[Token<'a>]| {
@@ -105,6 +106,7 @@ fn what_is_set<'a, 'b>(part: &'b [Token<'a>]) -> &'b [Token<'a>] {
         "system",
         "function",
         "procedure",
+        "routine",
     ];
     let is = |place: usize, word: &str| part.get(place).is_some_and(|token| token.is_word(word));
     let alters = is(0, "alter") && altered.iter().any(|kind| is(1, kind));
@@ -113,6 +115,42 @@ fn what_is_set<'a, 'b>(part: &'b [Token<'a>]) -> &'b [Token<'a>] {
     let sign = |token: &Token<'_>| token.is_word("to") || token.text == "=";
     let sign = begin.and_then(|begin| Some(begin + part.get(begin..)?.iter().position(sign)?));
     sign.and_then(|sign| part.get(sign..)).unwrap_or_default()
+}
+
+/// The values of the settings of a function that is created, each from its sign on.
+fn set_in_function<'a, 'b>(part: &'b [Token<'a>]) -> Vec<&'b Token<'a>> {
+    let is = |place: usize, word: &str| part.get(place).is_some_and(|token| token.is_word(word));
+    let kind = if is(1, "or") && is(2, "replace") {
+        3
+    } else {
+        1
+    };
+    if !is(0, "create") || !(is(kind, "function") || is(kind, "procedure")) {
+        return Vec::new();
+    }
+    // Statements of the body have a SET of their own.
+    let body = ["begin", "return"];
+    let is_body = |token: &Token<'_>| body.iter().any(|word| token.is_word(word));
+    let head = part.split(is_body).next().unwrap_or_default();
+    let mut found = Vec::new();
+    let mut rest = head.iter().peekable();
+    while rest.by_ref().any(|token| token.is_word("set")) {
+        // The name has points, and nothing else.
+        let is_name = |token: &&Token<'_>| !token.is_word("to") && token.text != "=";
+        while rest
+            .next_if(|token| is_name(token) && !token.is_word("set"))
+            .is_some()
+        {}
+        let mut goes_on = rest.peek().is_some_and(|token| !token.is_word("set"));
+        while goes_on {
+            // The sign or a comma, a sign of a number, and a value.
+            found.extend(rest.next());
+            found.extend(rest.next_if(|token| token.kind == TokenKind::Operator));
+            found.extend(rest.next());
+            goes_on = rest.peek().is_some_and(|token| token.is_mark(","));
+        }
+    }
+    found
 }
 
 /// The name of the temporary table that a statement makes, without its schema.
@@ -450,6 +488,23 @@ mod tests {
             common("alter role app set app.token = word"),
             "alter role app set app.token"
         );
+        assert_eq!(
+            common("alter routine f(int) set app.token = word"),
+            "alter routine f(int) set app.token"
+        );
+        for kind in ["function", "procedure"] {
+            let text = format!(
+                "create or replace {kind} f(a int = 5) set app.token = word, -word set b to word \
+                 set c from current language sql begin atomic update t set a = b; end"
+            );
+            assert_eq!(
+                common(&text),
+                format!(
+                    "create or replace {kind} f(a int = ?) set app.token set b set c from current \
+                     language sql begin atomic update t set a = b; end"
+                )
+            );
+        }
         assert_eq!(common("fetch forward 100 from c_1"), "fetch");
         assert_eq!(common("select 1; savepoint a"), "select ?; savepoint a");
     }

@@ -6,35 +6,25 @@
 mod draw;
 mod parts;
 mod shape;
+mod uses;
 
 use crate::capture::Capture;
-use crate::lexer::{Token, TokenKind, tokens};
+use crate::lexer::{TokenKind, tokens};
 use crate::statement::Statement;
 use parts::{Part, parts};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use sha2::{Digest, Sha256};
-use shape::{Shape, digits, stays};
+use shape::{Shape, stays};
 use std::collections::{BTreeMap, BTreeSet};
+use uses::{Use, uses};
 
 /// Draws for a value before one is taken that another value has, too: short numbers are few.
 const TRIES: u32 = 64;
-/// Words before a number that says how many rows are wanted: it is no value of a user.
-const COUNTED: [&str; 4] = ["limit", "offset", "first", "next"];
-/// Digits of such a number: more rows than this nobody wants, and it may be something else.
-const OF_COUNT: usize = 10;
-/// Functions that take the name of a sequence, a setting or a table.
-const NAMING: [&str; 5] = [
-    "nextval",
-    "currval",
-    "setval",
-    "current_setting",
-    "to_regclass",
-];
 /// What all servers take for a time zone.
 const ZONE: &str = "UTC";
-/// The tag of all strings in dollars.
-const TAG: &str = "$d$";
+/// The tag of strings in dollars; a longer one if the value has it in it.
+const TAG: &str = "d";
 /// Blanks that types pass over before and behind a value.
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 
@@ -52,50 +42,10 @@ pub fn redact(capture: &mut Capture, key: [u8; 32]) {
     }
     for statement in &mut capture.statements {
         values.replace_in(statement);
+        // Hashes without a key, of texts with values if they are those of DDL and settings.
+        statement.query_ids.clear();
     }
     capture.header.redacted = true;
-}
-
-/// What becomes of the literal in a place of a text.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
-    /// It says how many rows are wanted, or names an object: it stays.
-    Kept,
-    /// It names a time zone.
-    Zone,
-    Value,
-}
-
-impl Use {
-    fn of(tokens: &[Token<'_>], place: usize) -> Self {
-        let before = |back: usize| place.checked_sub(back).and_then(|at| tokens.get(at));
-        let is_one = |back: usize, words: &[&str]| {
-            before(back).is_some_and(|token| words.iter().any(|word| token.is_word(word)))
-        };
-        let after = |ahead: usize| tokens.get(place + ahead);
-        let text = tokens.get(place).map_or("", |token| token.text);
-        let counts = is_one(1, &COUNTED) && digits(text) && text.len() <= OF_COUNT;
-        let named = before(1).is_some_and(|token| token.is_mark("(")) && is_one(2, &NAMING);
-        let cast = after(1).is_some_and(|token| token.is_mark("::"))
-            && after(2).is_some_and(|token| token.is_word("regclass"));
-        match counts || (named || cast) && is_name(text) {
-            true => Self::Kept,
-            false if is_one(1, &["zone"]) && is_one(2, &["time"]) => Self::Zone,
-            false => Self::Value,
-        }
-    }
-}
-
-/// Whether a literal is a plain string with a name in it: `'shop.orders_id_seq'`.
-fn is_name(literal: &str) -> bool {
-    let bare = literal
-        .strip_prefix('\'')
-        .and_then(|rest| rest.strip_suffix('\''));
-    bare.is_some_and(|name| {
-        name.chars()
-            .all(|c| c.is_ascii_alphanumeric() || "_.$\"".contains(c))
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-    })
 }
 
 /// What replaces what.
@@ -104,7 +54,19 @@ struct Values {
     /// All values of the capture that are replaced.
     originals: BTreeSet<String>,
     used: BTreeSet<String>,
-    known: BTreeMap<String, String>,
+    /// By notation and value.
+    known: BTreeMap<(Notation, String), String>,
+}
+
+/// How a value is written, where its digits are of another kind.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Notation {
+    /// As a value, in a parameter or a string.
+    Value,
+    /// As a number in a program: `0x1F`, `007`, `1_000`.
+    Number,
+    /// In `B'…'` or `X'…'`: digits to this base.
+    Digits(u32),
 }
 
 impl Values {
@@ -121,11 +83,12 @@ impl Values {
                 .filter(|token| token.kind == TokenKind::Literal);
             let values = literals.map(|token| Literal::of(token.text).value());
             self.originals
-                .extend(values.map(|value| value.trim_matches(BLANKS).to_owned()));
+                .extend(values.map(|value| signed(value.trim_matches(BLANKS)).1.to_owned()));
         }
         let values = statement.tuples.iter().flat_map(|tuple| &tuple.values);
         let values = values.flatten().map(|value| value.trim_matches(BLANKS));
-        self.originals.extend(values.map(str::to_owned));
+        self.originals
+            .extend(values.map(|value| signed(value).1.to_owned()));
     }
 
     fn replace_in(&mut self, statement: &mut Statement) {
@@ -143,7 +106,7 @@ impl Values {
         let found = tokens(text);
         let mut out = String::with_capacity(text.len());
         let mut end = 0;
-        for (place, token) in found.tokens.iter().enumerate() {
+        for (token, used) in found.tokens.iter().zip(uses(&found.tokens)) {
             let gap = text.get(end..token.at).unwrap_or_default();
             // Strings on two lines are one.
             out.push_str(match (gap.contains('\n'), gap.is_empty()) {
@@ -152,7 +115,7 @@ impl Values {
                 (false, false) => " ",
             });
             match token.kind {
-                TokenKind::Literal => match Use::of(&found.tokens, place) {
+                TokenKind::Literal => match used {
                     Use::Kept => out.push_str(token.text),
                     Use::Zone => out.push_str(&format!("'{ZONE}'")),
                     Use::Value => out.push_str(&self.literal(token.text)),
@@ -171,25 +134,36 @@ impl Values {
         match before.chars().next() {
             None => self.number(&value, false),
             Some('b' | 'B') if inner.chars().all(|c| c.is_digit(2)) => {
-                let digits = draw::digits_of(2, inner, &mut self.random(inner, 0));
-                format!("{before}{digits}'")
+                format!("{before}{}'", self.digits(2, inner))
             }
             Some('x' | 'X') if inner.chars().all(|c| c.is_ascii_hexdigit()) => {
-                let digits = draw::digits_of(16, inner, &mut self.random(inner, 0));
-                format!("{before}{digits}'")
+                format!("{before}{}'", self.digits(16, inner))
             }
             Some('$') => {
-                let tag = if before == "$$" { before } else { TAG };
-                format!("{tag}{}{tag}", self.value(&value))
+                let replaced = self.value(&value);
+                let tag = tag(if before == "$$" { "" } else { TAG }, &replaced);
+                format!("{tag}{replaced}{tag}")
             }
             Some('\'' | 'n' | 'N') => {
                 let replaced = self.value(&value).replace('\'', "''");
                 format!("{before}{replaced}'")
             }
             // Escapes are of the notation; those of U& are letters in digits.
-            Some('u' | 'U') => format!("{before}{}'", self.value(&value.replace('\\', ""))),
-            Some(_) => format!("{before}{}'", self.value(&value)),
+            Some('u' | 'U') => {
+                let replaced = self.value(&value.replace('\\', ""));
+                format!("{before}{}'", enclosed(&replaced, false))
+            }
+            Some(first) => {
+                let escapes = matches!(first, 'e' | 'E');
+                format!("{before}{}'", enclosed(&self.value(&value), escapes))
+            }
         }
+    }
+
+    fn digits(&mut self, base: u32, value: &str) -> String {
+        self.other(Notation::Digits(base), value, |value, random| {
+            draw::digits_of(base, value, random)
+        })
     }
 
     /// What stands for a value everywhere.
@@ -242,25 +216,57 @@ impl Values {
             Some(bare) => ("-", bare),
             None => ("", value),
         };
-        format!("{sign}{}", draw::number(bare, &mut self.random(bare, 0)))
+        let number = self.other(Notation::Number, bare, |value, random| {
+            draw::number(value, random)
+        });
+        format!("{sign}{number}")
     }
 
-    /// Another value of the same shape, always the same one.
+    /// Another value of the same shape, always the same one. Numbers with a sign are as those without:
+    /// in texts the sign is an operator.
     fn drawn(&mut self, value: &str) -> String {
-        if let Some(known) = self.known.get(value) {
+        let (sign, bare) = signed(value);
+        let shape = Shape::of(bare);
+        let drawn = self.other(Notation::Value, bare, |value, random| {
+            shape.draw(value, random)
+        });
+        format!("{sign}{drawn}")
+    }
+
+    /// What `draw` makes of a value: another one, which none has had yet if there is one.
+    fn other(
+        &mut self,
+        notation: Notation,
+        value: &str,
+        draw: impl Fn(&str, &mut Xoshiro256PlusPlus) -> String,
+    ) -> String {
+        if draw::is_fixed(value) {
+            return value.to_owned();
+        }
+        let key = (notation, value.to_owned());
+        if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let shape = Shape::of(value);
+        // One that is only another value, and one that stands for no other value, too.
+        let (mut other, mut unused) = (None, None);
         let mut drawn = String::new();
         for attempt in 0..TRIES {
-            drawn = shape.draw(value, &mut self.random(value, attempt));
-            let is_other = drawn != value && !self.originals.contains(&drawn);
-            if is_other && !self.used.contains(&drawn) {
-                break;
+            drawn = draw(value, &mut self.random(value, attempt));
+            if drawn == value {
+                continue;
             }
+            if !self.used.contains(&drawn) {
+                if !self.originals.contains(&drawn) {
+                    unused = Some(drawn.clone());
+                    break;
+                }
+                unused.get_or_insert_with(|| drawn.clone());
+            }
+            other.get_or_insert_with(|| drawn.clone());
         }
+        let drawn = unused.or(other).unwrap_or(drawn);
         self.used.insert(drawn.clone());
-        self.known.insert(value.to_owned(), drawn.clone());
+        self.known.insert(key, drawn.clone());
         drawn
     }
 
@@ -271,6 +277,43 @@ impl Values {
         hash.update(value);
         Xoshiro256PlusPlus::from_seed(hash.finalize().into())
     }
+}
+
+/// A number without its sign, and the sign; other values have none.
+fn signed(value: &str) -> (&str, &str) {
+    let (sign, bare) = match value.starts_with(['-', '+']) {
+        true => value.split_at(1),
+        false => ("", value),
+    };
+    match Shape::of(bare) {
+        Shape::Integer | Shape::Decimal => (sign, bare),
+        _ => ("", value),
+    }
+}
+
+/// A tag that the value does not end.
+fn tag(name: &str, value: &str) -> String {
+    let mut tag = format!("${name}$");
+    while format!("{value}{tag}").find(&tag) != Some(value.len()) {
+        tag.insert_str(1, TAG);
+    }
+    tag
+}
+
+/// A value between quotes: those in it are doubled, and no backslash escapes the last one.
+fn enclosed(value: &str, escapes: bool) -> String {
+    let mut out = String::with_capacity(value.len());
+    let mut rest = value.chars().peekable();
+    while let Some(c) = rest.next() {
+        out.push(c);
+        if escapes && c == '\\' {
+            out.push(rest.next().unwrap_or('\\'));
+        } else if c == '\'' {
+            rest.next_if_eq(&'\'');
+            out.push('\'');
+        }
+    }
+    out
 }
 
 /// A literal with what encloses its value: `E'`, `'`; `$x$`, `$x$`; nothing for a number.

@@ -65,6 +65,7 @@ fn entry(text: &str, is_lossy: bool) -> Option<Entry> {
         state: present(field(12)),
         message: field(13).to_owned(),
         detail: present(field(14)),
+        has_context: !field(18).is_empty(),
         statement: present(field(19)),
         query_id,
         is_lossy,

@@ -19,6 +19,7 @@ struct Object {
     state_code: Option<String>,
     message: Option<String>,
     detail: Option<String>,
+    context: Option<String>,
     statement: Option<String>,
     query_id: Option<i64>,
 }
@@ -45,6 +46,7 @@ pub(super) fn next(lines: &mut Lines) -> io::Result<Option<Record>> {
         state: object.state_code,
         message: object.message.unwrap_or_default(),
         detail: object.detail,
+        has_context: object.context.is_some(),
         statement: object.statement,
         query_id: object.query_id.filter(|id| *id != 0),
         is_lossy,

@@ -2,7 +2,7 @@
 //! `%t` or `%n`) and the process (`%p`): the default `%m [%p] `, Debian's `%m [%p] %q%u@%d `, RDS's
 //! `%t:%r:%u@%d:[%p]:`.
 
-use super::entry::{Entry, Record, begins_with_time, decoded};
+use super::entry::{Entry, Record, begins_with_time, decoded, time_of};
 use super::lines::Lines;
 use std::io;
 
@@ -57,15 +57,16 @@ impl<'a> Prefixed<'a> {
         numbers.next()
     }
 
-    /// `user@database` anywhere behind the time, or `user=…` and `db=…`.
+    /// `user@database` anywhere behind the time, or `user=…` and `db=…`. Absent if several words look like
+    /// it: one of them may be the name of an application, which clients choose.
     fn user_and_database(&self) -> Option<(&'a str, &'a str)> {
         let words = || self.prefix.split([' ', ':', ',', '[']);
-        let named = |key: &str| words().find_map(|word| word.strip_prefix(key));
-        if let (Some(user), Some(database)) = (named("user="), named("db=")) {
+        let named = |key: &'static str| words().filter_map(move |word| word.strip_prefix(key));
+        if let (Some(user), Some(database)) = (only(named("user=")), only(named("db="))) {
             return Some((user, database));
         }
         // Names may have an `@`, those of databases seldom.
-        words().find_map(|word| word.rsplit_once('@'))
+        only(words().filter_map(|word| word.rsplit_once('@')))
     }
 
     /// The text without the SQLSTATE that `log_error_verbosity = verbose` writes before it.
@@ -83,21 +84,12 @@ impl<'a> Prefixed<'a> {
             None => self.text,
         }
     }
+}
 
-    /// The prefix up to the first bracket or `:` behind the time of day.
-    fn time(&self) -> String {
-        let words: Vec<&str> = self.prefix.split(' ').take(3).collect();
-        let mut time = words.join(" ");
-        if let Some(at) = time.find(['[', ']']) {
-            time.truncate(at);
-        }
-        // RDS: `2026-01-01 10:00:00 UTC:10.0.0.1(5):…`.
-        let clock = "dddd-dd-dd dd:dd:dd".len();
-        if let Some(at) = time.get(clock..).and_then(|zone| zone.find(':')) {
-            time.truncate(clock + at);
-        }
-        time.trim_end().to_owned()
-    }
+/// The only one, if there is one and no other.
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.next().is_none().then_some(first)
 }
 
 /// Whether a line is the first of an entry whose process is known.
@@ -146,7 +138,7 @@ fn entry(line: &Prefixed<'_>) -> Option<Entry> {
     let both = line.user_and_database();
     let known = |text: &str| (!text.is_empty() && text != "[unknown]").then(|| text.to_owned());
     Some(Entry {
-        time: line.time(),
+        time: time_of(line.prefix).to_owned(),
         user: both.and_then(|(user, _)| known(user)),
         database: both.and_then(|(_, database)| known(database)),
         session: line.process()?.to_owned(),
@@ -160,6 +152,7 @@ fn add(entry: &mut Entry, part: &str, text: &str) {
     match part {
         "message" => entry.message.push_str(text),
         "DETAIL" => entry.detail.get_or_insert_default().push_str(text),
+        "CONTEXT" => entry.has_context = true,
         "STATEMENT" => entry.statement.get_or_insert_default().push_str(text),
         _ => {}
     }
@@ -199,6 +192,11 @@ mod tests {
         assert_eq!((debian.1, debian.2), both);
         let mail = prefixed("2026-11-02 10:11:12.123 UTC [77] ann@corp.org@shop LOG:  x");
         assert_eq!(mail.1.as_deref(), Some("ann@corp.org"));
+        let two = "2026-11-02 10:11:12 UTC [77] bob@home.org app@shop LOG:  x";
+        let two = prefixed(two);
+        assert_eq!((two.1, two.2), (None, None));
+        let two = "2026-11-02 10:11:12 UTC [77] app=x user=bob,user=app,db=shop LOG:  x";
+        assert_eq!(prefixed(two).1, None);
         let rds = prefixed("2026-11-02 10:11:12 UTC:10.0.0.1(5):app@shop:[77]:LOG:  DETAIL:  x");
         assert_eq!(
             rds,

@@ -171,6 +171,21 @@ pub fn interval(value: &str, random: &mut impl RngCore) -> String {
     words.join(" ")
 }
 
+/// Whether a value has nothing that is replaced: blanks and punctuation alone, and escaped ends of lines.
+pub fn is_fixed(value: &str) -> bool {
+    let mut escapes = false;
+    value.chars().all(|c| {
+        let is_escaped = escapes;
+        escapes = c == '\\' && !is_escaped;
+        is_sign(c) || is_escaped && c == ESCAPED
+    })
+}
+
+/// A character that stays.
+fn is_sign(c: char) -> bool {
+    c.is_ascii_punctuation() || matches!(c, ' ' | '\t' | '\n' | '\r')
+}
+
 /// Each letter and digit replaced by another one, and so is everything that is not ASCII. Blanks and
 /// punctuation stay.
 pub fn text(value: &str, random: &mut impl RngCore) -> String {
@@ -182,9 +197,8 @@ pub fn text(value: &str, random: &mut impl RngCore) -> String {
         escapes = c == '\\' && !is_escaped;
         let begins = digits == 0;
         digits = if c.is_ascii_digit() { digits + 1 } else { 0 };
-        let is_sign = c.is_ascii_punctuation() || matches!(c, ' ' | '\t' | '\n' | '\r');
         out.push(match c {
-            c if is_sign => c,
+            c if is_sign(c) => c,
             _ if is_escaped => ESCAPED,
             // A number stays one without a zero before it.
             '1'..='9' if begins && is_number(value, at) => nonzero(random),

@@ -336,6 +336,121 @@ fn literals_are_of_the_same_kind_and_no_word_of_them_stays() {
     assert_eq!(same(&found), same(text));
 }
 
+#[test]
+fn the_servers_identifiers_of_texts_are_left_out() {
+    let found = redacted(vec![simple("SELECT 1")]).statements.remove(0);
+    assert!(!statement().query_ids.is_empty() && found.query_ids.is_empty());
+}
+
+#[test]
+fn no_value_stands_for_itself_however_few_there_are() {
+    let mut one = statement();
+    let numbers: Vec<String> = (10..100).map(|number| number.to_string()).collect();
+    one.tuples = numbers
+        .iter()
+        .map(|number| tuple(&[Some(number)], None))
+        .collect();
+    let found = redacted(vec![one]).statements.remove(0);
+    let mut others = BTreeSet::new();
+    for (tuple, number) in found.tuples.iter().zip(&numbers) {
+        let other = tuple.values[0].clone().unwrap();
+        assert_ne!(&other, number);
+        others.insert(other);
+    }
+    // The last ones may find none that is unused, apart from themselves.
+    assert!(others.len() > 80, "{}", others.len());
+    let mut texts: Vec<String> = [
+        "B'0'", "B'1'", "B'01'", "X'f'", "007", "00", "1_0", "12", "1.",
+    ]
+    .iter()
+    .map(|text| (*text).to_owned())
+    .collect();
+    texts.extend((0..16).map(|digit| format!("0x{digit:X}")));
+    texts.extend((0..16).map(|digit| format!("x'{digit:X}'")));
+    texts.extend((0..2).map(|digit| format!("0b{digit}")));
+    let text = format!("SELECT {}", texts.join(", "));
+    let found = redacted(vec![simple(&text)]).statements.remove(0).text;
+    for (new, old) in tokens(&found).tokens.iter().zip(&tokens(&text).tokens) {
+        let is_literal = old.kind == TokenKind::Literal;
+        assert_eq!(new.text == old.text, !is_literal, "{} in {found}", old.text);
+    }
+}
+
+#[test]
+fn a_number_has_the_same_digits_with_a_sign_and_without() {
+    let mut one =
+        simple("SELECT a FROM t WHERE b = -4711 AND c = 4711 AND d = '-4711' AND e = -12.75");
+    one.tuples = vec![tuple(&[Some("-4711"), Some("+4711"), Some("-12.75")], None)];
+    let found = redacted(vec![one]).statements.remove(0);
+    let values: Vec<String> = found.tuples[0].values.iter().flatten().cloned().collect();
+    let digits = values[0].strip_prefix('-').unwrap();
+    assert_ne!(digits, "4711");
+    assert_eq!(values[1], format!("+{digits}"));
+    assert_eq!(
+        found.text,
+        format!(
+            "SELECT a FROM t WHERE b = -{digits} AND c = {digits} AND d = '-{digits}' AND e = {}",
+            values[2]
+        )
+    );
+}
+
+#[test]
+fn a_literal_ends_where_its_value_does() {
+    let kinds = |text: &str| {
+        let found = tokens(text);
+        assert!(!found.is_cut, "{text}");
+        let kinds = found.tokens.iter().map(|token| token.kind);
+        kinds.collect::<Vec<_>>()
+    };
+    let mut texts: Vec<String> = [
+        "SELECT E'{\"a\": \"\\u0027, b\"}', a",
+        "SELECT E'{\"a\": \"\\u0027\\u0027, b\"}', a",
+        "SELECT E'[\"it''s\\\\\"]', E'it\\'s''t', a",
+        "SELECT U&'{\"a\": \"it''s\"}', a",
+        "SELECT $${\"a\": \"\\u0024\\u0024, b\"}$$, a",
+        "SELECT $q${\"a\": \"\\u0024d\\u0024, b\"}$q$, a",
+    ]
+    .iter()
+    .map(|text| (*text).to_owned())
+    .collect();
+    // One of the letters becomes the tag's.
+    texts.extend(('a'..='z').map(|letter| format!("SELECT $q$a${letter}$b$q$, a")));
+    let text = ('a'..='z')
+        .map(|letter| format!("${letter}$"))
+        .collect::<String>();
+    texts.extend((0..20).map(|at| format!("SELECT $q1$ {at} {text} $q1$, a")));
+    for text in texts {
+        let found = redacted(vec![simple(&text)]).statements.remove(0).text;
+        assert_eq!(kinds(&found), kinds(&text), "{text} became {found}");
+    }
+}
+
+#[test]
+fn what_has_nothing_to_replace_stays() {
+    for text in ["***", "\\n", "\\n\\\\.", "::", " - "] {
+        assert!(draw::is_fixed(text), "{text}");
+        assert_eq!(value(text), text);
+    }
+    for text in ["n", "\\\\n", "**a", "\u{1}*", "\\x"] {
+        assert!(!draw::is_fixed(text), "{text}");
+    }
+}
+
+#[test]
+fn a_time_behind_its_type_is_a_value_and_short_numbers_of_types_and_places_stay() {
+    let text = "SELECT a::numeric(10,2), TIMESTAMP WITH TIME ZONE '2026-11-02 10:11:12+00' FROM t \
+                GROUP BY 11 ORDER BY 12 DESC";
+    let found = redacted(vec![simple(text)]).statements.remove(0).text;
+    let kept = [
+        "numeric(10,2)",
+        "TIME ZONE '2026-",
+        "GROUP BY 11 ORDER BY 12 DESC",
+    ];
+    assert!(kept.iter().all(|kept| found.contains(kept)), "{found}");
+    assert!(!found.contains("10:11:12"), "{found}");
+}
+
 /// What stands around a secret.
 fn around() -> impl Strategy<Value = String> {
     prop_oneof![

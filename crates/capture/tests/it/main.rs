@@ -4,5 +4,6 @@
 
 mod client;
 mod recorded;
+mod redacted;
 mod servers;
 mod workload;

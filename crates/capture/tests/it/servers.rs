@@ -43,8 +43,8 @@ fn started(installation: &Installation) -> (Cluster, PathBuf) {
     (cluster, directory)
 }
 
-/// Waits until all formats have the last statement.
-fn logs(directory: &Path, major: u32) -> Vec<PathBuf> {
+/// Waits until all formats have this statement.
+fn logs(directory: &Path, major: u32, last: &str) -> Vec<PathBuf> {
     let formats: &[&str] = if major >= 15 {
         &["log", "csv", "json"]
     } else {
@@ -55,10 +55,10 @@ fn logs(directory: &Path, major: u32) -> Vec<PathBuf> {
     let limit = Instant::now() + Duration::from_secs(20);
     while !files.iter().all(|file| {
         let text = std::fs::read(file).unwrap_or_default();
-        text.windows(LAST.len())
-            .any(|window| window == LAST.as_bytes())
+        text.windows(last.len())
+            .any(|window| window == last.as_bytes())
     }) {
-        assert!(Instant::now() < limit, "no {LAST} in {files:?}");
+        assert!(Instant::now() < limit, "no {last} in {files:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
     files
@@ -96,7 +96,7 @@ fn of_installation(installation: &Installation) {
     let (cluster, socket) = started(installation);
     Client::connect(&socket, "postgres", &[]).simple(b"create extension pg_stat_statements");
     execute(&socket, major);
-    let files = logs(&socket, major);
+    let files = logs(&socket, major, LAST);
     let captures: Vec<Capture> = files.iter().map(|file| captured(&[file])).collect();
     for capture in &captures {
         check(capture, major);
@@ -115,7 +115,26 @@ fn of_installation(installation: &Installation) {
     if std::env::var_os("DELTABENCH_BLESS").is_some() {
         record(installation, &files);
     }
+    of_functions(&socket, major);
     drop(cluster);
+}
+
+/// What a function writes into the log is no statement, whatever it looks like.
+fn of_functions(socket: &Path, major: u32) {
+    let mut client = Client::connect(socket, "postgres", &[]);
+    client.simple(b"do $$ begin raise log 'statement: select whispered'; end $$");
+    let last = "select 'functions ended'";
+    client.simple(last.as_bytes());
+    for file in logs(socket, major, last) {
+        let text = std::fs::read(&file).unwrap();
+        let message = b"LOG:  statement: select whispered";
+        let is_text = file.extension().is_some_and(|ending| ending == "log");
+        assert!(!is_text || text.windows(message.len()).any(|window| window == message));
+        let capture = captured(&[&file]);
+        let statements = capture.statements.iter();
+        let mut names = statements.map(|statement| &statement.normalised);
+        assert!(!names.any(|name| name.contains("whispered")), "{file:?}");
+    }
 }
 
 /// The prepared statement was executed 20 times, as both say; no statement of the log with values is unknown.
