@@ -327,7 +327,7 @@ impl Block<'_> {
 
     /// ln(candidate / base) of a round's CPU per operation; `None` unless all are known and above zero.
     pub(crate) fn server_cpu(&self, round: &Round<'_>) -> Option<f64> {
-        let cost = |slice: &Slice| Some((self.cpu_us(slice)? / to_f64(slice.operations)).ln());
+        let cost = |slice: &Slice| Some(self.cpu_us(slice)? / to_f64(slice.operations));
         round.against_base(cost)
     }
 }
@@ -345,16 +345,16 @@ impl Round<'_> {
     /// ln(candidate / base) of throughput; `None` where a slice has none.
     pub(crate) fn throughput(&self) -> Option<f64> {
         let rate = |slice: &Slice| to_f64(slice.operations) / to_f64(slice.duration_ns);
-        self.against_base(|slice| Some(rate(slice).ln()))
+        self.against_base(|slice| Some(rate(slice)))
     }
 
-    /// What the candidate has more than the base, or than the mean of its two copies.
-    fn against_base(&self, log: impl Fn(&Slice) -> Option<f64>) -> Option<f64> {
-        let base = log(self.base)?;
+    /// ln of the candidate's value over that of the base, or over the mean of its two copies.
+    fn against_base(&self, of: impl Fn(&Slice) -> Option<f64>) -> Option<f64> {
+        let base = of(self.base)?;
         let control = match self.second {
-            Some(second) => (base + log(second)?) / 2.0,
+            Some(second) => (base * of(second)?).sqrt(),
             None => base,
         };
-        Some(log(self.candidate)? - control)
+        Some((of(self.candidate)? / control).ln())
     }
 }

@@ -5,7 +5,6 @@ use super::{ROUNDS_MIN, Scouted};
 use deltabench_model::plan::{CacheState, CellId, Plan};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, seconds, to_f64};
-use deltabench_stats::summary::median;
 use deltabench_workload::executable::Executable;
 
 impl Scouted {
@@ -31,7 +30,7 @@ impl Scouted {
             let counts = slice.void.is_none() && slice.operations > 0;
             slice.cell == cell_id && slice.server == base && counts
         });
-        let each: Vec<f64> = good
+        let mut each: Vec<f64> = good
             .map(|slice| seconds(slice.duration_ns) / to_f64(slice.operations))
             .collect();
         if count(each.len()) < ROUNDS_MIN {
@@ -39,7 +38,9 @@ impl Scouted {
         }
         let wanted = f64::from(plan.timing.slice_ms) / 1e3;
         let clients = u64::from(cell.clients);
-        let work = fitting(wanted, clients, median(&each)?, u64::MAX);
+        each.sort_by(f64::total_cmp);
+        let median = *each.get(each.len() / 2)?;
+        let work = fitting(wanted, clients, median, u64::MAX);
         Some(Self { work, done: 0 })
     }
 }
@@ -76,7 +77,7 @@ mod tests {
         assert_eq!(of(&plan, &others), None, "other servers");
         plan.cache = CacheState::Cold;
         assert_eq!(of(&plan, &slices), None);
-        plan.cache = CacheState::Warm;
+        plan.cache = CacheState::default();
         plan.cells[0].rate = Some(100.0);
         assert_eq!(of(&plan, &slices), None);
     }
