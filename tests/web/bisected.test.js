@@ -14,10 +14,11 @@ describe('the page of a bisection', () => {
       await page.keyboard.press('Tab');
       await page.keyboard.press('Tab');
       await page.keyboard.press('Enter');
-      assert.match(page.url(), /#look-60$/);
+      // The browser follows a link in its own time.
+      await page.waitForURL(/#look-60$/);
       await marks.nth(2).focus();
       await page.keyboard.press('Enter');
-      assert.match(page.url(), /#culprit-1$/);
+      await page.waitForURL(/#culprit-1$/);
     });
   });
 
