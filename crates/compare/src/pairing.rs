@@ -19,6 +19,9 @@ pub(crate) struct Index<'a> {
     drifting: bool,
     /// Cells whose rounds are whole steps: long, and one in a block.
     steps: BTreeSet<CellId>,
+    /// Whether a block's one value of a server is a total of many executions, measured in turns with the
+    /// others.
+    totals: bool,
     /// Cells whose client shares the server's core, so that it tells how fast that was.
     witnessed: BTreeSet<CellId>,
     /// Whether nothing ties the two sides of a block.
@@ -48,6 +51,7 @@ impl<'a> Index<'a> {
             pooled: of_kind(is_pooled),
             drifting: plan.cache == CacheState::Cold || plan.timing.sustained,
             steps: of_kind(is_whole_step),
+            totals: plan.work.gives_totals(),
             unpaired: plan.work.is_unpaired(),
             controls: plan.second_control().map(|placebo| (plan.base(), placebo)),
             witnessed: of_kind(|plan, cell| shares_core(plan, cell) && !is_pooled(plan, cell)),
@@ -143,7 +147,8 @@ impl<'a> Index<'a> {
     }
 
     /// The second copy of the base that a candidate is compared with, too: where all three have a slice in
-    /// each round. Passes and whole steps have one value each, which nothing ties to others.
+    /// each round, or a total of turns. Passes and whole steps have one value each, which nothing ties to
+    /// others.
     fn second(&self, cell: CellId, base: ServerId, candidate: ServerId) -> Option<ServerId> {
         let (control, placebo) = self.controls?;
         (self.has_second(cell) && base == control && candidate != placebo).then_some(placebo)
@@ -151,7 +156,8 @@ impl<'a> Index<'a> {
 
     /// Whether a cell's candidates are compared with the placebo, too.
     fn has_second(&self, cell: CellId) -> bool {
-        self.controls.is_some() && !self.unpaired && !self.steps.contains(&cell)
+        let tied = self.totals || !self.steps.contains(&cell);
+        self.controls.is_some() && !self.unpaired && tied
     }
 
     /// The sd of a candidate's block values in a cell, as a multiple of the placebo's.

@@ -2,7 +2,7 @@
 
 use crate::store_problem;
 use deltabench_model::occasion::{MEASUREMENT_VERSION, Series};
-use deltabench_model::plan::{Cell, DataState, Placement, Plan};
+use deltabench_model::plan::{Cell, CellId, DataState, Placement, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use serde_json::{Map, Value, json};
@@ -14,8 +14,10 @@ use sha2::{Digest, Sha256};
 /// Two cells have the same key if they do the same work in the same way: what only the servers differ in is
 /// not in it.
 pub fn series_of(plan: &Plan, text: impl Fn(&str) -> Option<String>) -> Vec<Series> {
-    let of = |cell: &Cell| series(plan, cell, text(&cell.workload), Some(MEASUREMENT_VERSION));
-    plan.cells.iter().map(of).collect()
+    let of = |cell: (CellId, &Cell)| {
+        series(plan, cell, text(&cell.1.workload), Some(MEASUREMENT_VERSION))
+    };
+    CellId::each().zip(&plan.cells).map(of).collect()
 }
 
 /// The series of a stored run. Runs of versions before did not keep the text of the workloads that come with
@@ -27,12 +29,17 @@ pub fn stored(run: &str, plan: &Plan, store: &Store) -> Result<Vec<Series>, Prob
     let of = |cell| series(plan, cell, None, None);
     Ok(match known.len() == plan.cells.len() {
         true => known,
-        false => plan.cells.iter().map(of).collect(),
+        false => CellId::each().zip(&plan.cells).map(of).collect(),
     })
 }
 
 /// `measured`: the version of how it is measured, where that is known.
-fn series(plan: &Plan, cell: &Cell, text: Option<String>, measured: Option<u32>) -> Series {
+fn series(
+    plan: &Plan,
+    (id, cell): (CellId, &Cell),
+    text: Option<String>,
+    measured: Option<u32>,
+) -> Series {
     let own: Vec<&str> = plan.workloads.iter().map(|one| one.text.as_str()).collect();
     let content = json!({
         "workload": cell.workload,
@@ -57,7 +64,7 @@ fn series(plan: &Plan, cell: &Cell, text: Option<String>, measured: Option<u32>)
         "client_cores": (plan.pins.is_none() && plan.placement(cell) == Placement::Split)
             .then_some(plan.jobs.most)
             .filter(|most| *most > 1),
-        "work": plan.work,
+        "work": plan.work.of_cell(id),
         "draws_executables": plan.draws_executables(),
     });
     let content = canonical(content).to_string();
@@ -126,7 +133,8 @@ mod tests {
         assert_eq!(keys(&other, "select 1"), known);
         assert_ne!(keys(&plan, "select 2"), known);
         let cell = &plan.cells[0];
-        let measured = |by| series(&plan, cell, Some("select 1".to_owned()), by).key;
+        let measured =
+            |by| series(&plan, (CellId(0), cell), Some("select 1".to_owned()), by).key;
         assert_eq!(measured(Some(MEASUREMENT_VERSION)), known[0]);
         for other in [None, Some(MEASUREMENT_VERSION + 1)] {
             assert_ne!(measured(other), known[0], "measured in another way");

@@ -68,6 +68,21 @@ pub struct ReplayedFile {
     pub sha256: Option<String>,
 }
 
+impl ReplayedFile {
+    /// Without its path, if its content is known without.
+    #[must_use]
+    pub(crate) fn content_only(&self) -> Self {
+        let path = match self.sha256 {
+            Some(_) => String::new(),
+            None => self.path.clone(),
+        };
+        Self {
+            path,
+            sha256: self.sha256.clone(),
+        }
+    }
+}
+
 /// A dump that was loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayedData {

@@ -8,6 +8,7 @@ pub mod replay;
 pub mod rocksdb;
 
 use crate::cell::WorkloadSource;
+use crate::id::CellId;
 use insert::InsertSetup;
 use orders::OrdersSetup;
 use pgbench::PgbenchSetup;
@@ -15,6 +16,7 @@ use procedure::ProcedureSetup;
 use replay::ReplaySetup;
 use rocksdb::{RocksdbSetup, RocksdbStep};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The kind of benchmark of a plan. One row for each kind; who asks which one it is belongs to that kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,6 +122,14 @@ impl Work {
                 unpaired: true,
                 ..Traits::default()
             },
+        }
+    }
+
+    /// The setup as far as the work of one cell depends on it, whatever is measured beside it.
+    pub fn of_cell(&self, cell: CellId) -> Cow<'_, Self> {
+        match self {
+            Self::Replay(setup) => Cow::Owned(Self::Replay(setup.of_cell(cell))),
+            other => Cow::Borrowed(other),
         }
     }
 

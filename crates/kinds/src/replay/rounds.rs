@@ -15,7 +15,7 @@ pub struct Rounds {
     parts: Vec<Vec<usize>>,
     /// How often a slice executes each of its tuples.
     repeats: usize,
-    /// How many rounds there are.
+    /// How many rounds there are at least.
     pub rounds: u32,
 }
 
@@ -42,6 +42,14 @@ impl Rounds {
             repeats: index(to_u64(repeats)),
             rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
         }
+    }
+
+    /// Whether a visit may end before this round: every tuple was executed as often as every other, and the
+    /// planned rounds or the `given` seconds are over. Tuples that warmed up take less time than the plan
+    /// knows, so that there is time for more rounds.
+    pub fn may_end(&self, round: u32, elapsed: f64, given: f64) -> bool {
+        let whole = count(self.parts.len()).max(1);
+        u64::from(round).is_multiple_of(whole) && round >= self.rounds && elapsed >= given
     }
 
     /// The tuples of a round's slices in a drawn order.
@@ -82,5 +90,9 @@ mod tests {
         assert_eq!(first, [0, 1], "one slow and one fast");
         let one = Rounds::of(&[5e9], 0.12, 40);
         assert_eq!((one.rounds, one.slice(0, 1)), (1, vec![0]));
+        // The given time is used, in whole passes over the parts.
+        let ends: Vec<u32> = (0..9).filter(|round| slow.may_end(*round, 0.4, 0.3)).collect();
+        assert_eq!(ends, [2, 4, 6, 8]);
+        assert!(!slow.may_end(4, 0.2, 0.3), "there is time left");
     }
 }

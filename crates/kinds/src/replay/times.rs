@@ -21,7 +21,7 @@ use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, index, to_f64};
 use deltabench_model::work::replay::{ReplaySetup, TimedStatement, plan_place, report_place};
 use deltabench_stats::student::t_interval;
-use deltabench_stats::summary::mean;
+use deltabench_stats::summary::{geometric_mean, mean};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Adds to a replay what its visits say. `comparison` is what all cells say, corrected for their number.
@@ -109,6 +109,11 @@ impl<'a> Measured<'a> {
         })
     }
 
+    /// The copies of the base that candidates are compared with.
+    fn controls(&self) -> impl Iterator<Item = ServerId> {
+        std::iter::once(self.plan.base()).chain(self.plan.second_control())
+    }
+
     fn share(&self, cell: CellId) -> f64 {
         self.shares.get(cell.index()).copied().unwrap_or(0.0)
     }
@@ -170,14 +175,17 @@ impl<'a> Measured<'a> {
         timed: &TimedStatement,
         server: ServerId,
     ) -> Option<TimeRatio> {
-        let base = self.visits.get(&(cell, self.plan.base()))?;
-        let visits = self.visits.get(&(cell, server))?.iter().zip(base);
-        let log = |(visit, base): (&VisitRecord, &VisitRecord)| {
+        let controls = self.controls().map(|control| self.visits.get(&(cell, control)));
+        let controls: Vec<&Vec<VisitRecord>> = controls.collect::<Option<_>>()?;
+        let log = |(place, visit): (usize, &VisitRecord)| {
             let old = visit.old_plan.as_ref()?;
-            // The drawn tuples, which both have.
+            // The drawn tuples, which all have.
             let has = |place: u32| old.tuples.iter().any(|tuple| tuple.place == place);
-            Some((old.mean_ns(timed, |_| true)? / base.mean_ns(timed, has)?).ln())
+            let control = |visits: &&Vec<VisitRecord>| visits.get(place)?.mean_ns(timed, has);
+            let base = controls.iter().map(control).collect::<Option<Vec<f64>>>()?;
+            Some(old.mean_ns(timed, |_| true)?.ln() - geometric_mean(&base)?.ln())
         };
+        let visits = self.visits.get(&(cell, server))?.iter().enumerate();
         let logs: Vec<f64> = visits.filter_map(log).collect();
         let interval = t_interval(&logs, 0.95).ok();
         Some(TimeRatio {
@@ -204,7 +212,8 @@ impl<'a> Measured<'a> {
                 let means: Vec<f64> = visits.iter().filter_map(of).collect();
                 (!means.is_empty()).then(|| means.iter().sum::<f64>() / to_f64(count(means.len())))
             };
-            Some(mean(server)? / mean(self.plan.base())?)
+            let controls = self.controls().map(mean).collect::<Option<Vec<f64>>>()?;
+            Some(mean(server)? / geometric_mean(&controls)?)
         };
         Some(TimeParts {
             changed: ratio(true)?,

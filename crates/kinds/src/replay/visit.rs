@@ -302,8 +302,12 @@ impl Visit<'_> {
         let rounds = Rounds::of(&times, self.seconds, self.plan.timing.slice_ms);
         let began = Instant::now();
         let executions = sides.iter().map(|side| passes(self.plan, side.server));
-        let allowed = STRETCH * self.seconds * to_f64(executions.sum::<u64>());
-        for round in 0..rounds.rounds {
+        let given = self.seconds * to_f64(executions.sum::<u64>());
+        for round in 0.. {
+            let elapsed = began.elapsed().as_secs_f64();
+            if rounds.may_end(round, elapsed, given) || elapsed > STRETCH * given {
+                break;
+            }
             let seed = parameters(self.plan, self.block, self.cell, round);
             let drawn = rounds.slice(round, seed);
             let tuples: Vec<usize> = drawn
@@ -314,9 +318,6 @@ impl Visit<'_> {
                 if let Some(side) = sides.get_mut(server.index()) {
                     self.both(side, &tuples, round)?;
                 }
-            }
-            if began.elapsed().as_secs_f64() > allowed {
-                break;
             }
         }
         Ok(())

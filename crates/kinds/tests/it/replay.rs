@@ -66,6 +66,7 @@ fn replay_plan(shares: &[f64]) -> Plan {
     };
     let mut plan = plan(statements.iter().map(cell).collect());
     plan.timing.blocks = 10;
+    plan.two_controls = true;
     let file = || ReplayedFile {
         path: "x".to_owned(),
         sha256: None,
@@ -330,6 +331,34 @@ fn equal_servers_are_called_different_no_more_often_than_stated() {
         statements < 12 && workloads < 12,
         "{statements} {workloads}"
     );
+}
+
+#[test]
+fn statements_and_workload_are_compared_with_both_copies_of_the_base_and_intervals_hold() {
+    let plan = replay_plan(&[0.1; 10]);
+    let mut old = plan.clone();
+    old.two_controls = false;
+    let (mut held, mut held_whole, runs) = (0_u32, 0_u32, 60_u32);
+    // Squares of how far each estimate is off, with two controls and with one.
+    let (mut two, mut one) = (0.0, 0.0);
+    for seed in 0..runs {
+        let records = visits(&plan, &|_, _| 1.03, (0.02, u64::from(seed)));
+        let (told, before) = (told(&plan, &records), told(&old, &records));
+        for statement in 0..10 {
+            let ratio = time(&told, statement).ratio;
+            held += u32::from((ratio.low.unwrap()..ratio.high.unwrap()).contains(&1.03));
+            two += (ratio.estimate / 1.03).ln().powi(2);
+            one += (time(&before, statement).ratio.estimate / 1.03).ln().powi(2);
+        }
+        let whole = told.times.unwrap().workload[0].ratio;
+        held_whole += u32::from((whole.low.unwrap()..whole.high.unwrap()).contains(&1.03));
+    }
+    let narrower: f64 = (two / one).sqrt();
+    println!("errors {narrower:.3} of one control's; {held} of 600 and {held_whole} of 60 hold");
+    // The root of 1.5 / 2.
+    assert!((narrower - 0.866).abs() < 0.04, "{narrower}");
+    // 570 and 57 are expected.
+    assert!(held > 550 && held_whole > 50, "{held} {held_whole}");
 }
 
 #[test]

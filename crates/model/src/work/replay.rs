@@ -49,6 +49,54 @@ impl ReplaySetup {
     }
 }
 
+impl ReplaySetup {
+    /// What a cell's work is, whenever and for however long it is measured: its own statement, or those of
+    /// the mix. Paths, the budget and what was measured are not in it, nor what only candidates have.
+    #[must_use]
+    pub(crate) fn of_cell(&self, cell: CellId) -> Self {
+        let of_mix = self.clients_of(cell).is_some();
+        let own = |place: usize| of_mix || place == cell.index();
+        let statements = self.statements.iter().enumerate();
+        let statements = statements.filter(|(place, _)| own(*place));
+        Self {
+            capture: self.capture.content_only(),
+            data: self.data.as_ref().map(ReplayedFile::content_only),
+            weighted_by: self.weighted_by,
+            impact: 0.0,
+            budget_seconds: 0.0,
+            settings: self.settings.iter().take(1).cloned().collect(),
+            data_sets: self.data_sets.iter().take(1).cloned().collect(),
+            clock: self.clock,
+            timeout_seconds: self.timeout_seconds,
+            made_up: self.made_up,
+            mix: self.mix.filter(|_| of_mix),
+            statements: statements.map(|(_, one)| one.work()).collect(),
+        }
+    }
+}
+
+impl TimedStatement {
+    /// What is executed, without what is known of it.
+    fn work(&self) -> Self {
+        let tuple = |tuple: &TimedTuple| TimedTuple {
+            changed: Vec::new(),
+            slowest_seconds: None,
+            ..tuple.clone()
+        };
+        Self {
+            id: self.id.clone(),
+            place: 0,
+            share: None,
+            calls: self.calls,
+            tuples: self.tuples.iter().map(tuple).collect(),
+            write: self.write,
+            parallel: false,
+            old_plans: Vec::new(),
+            unfit: Vec::new(),
+        }
+    }
+}
+
 /// What tells the data of a server that already ran from those of another one. What the role may not ask is
 /// absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,6 +209,64 @@ pub fn report_place(plan: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A setup of two statements that were measured.
+    fn setup(path: &str, budget_seconds: f64, slowest_seconds: f64) -> ReplaySetup {
+        let file = |sha256: &str| ReplayedFile {
+            path: path.to_owned(),
+            sha256: Some(sha256.to_owned()),
+        };
+        let statement = |place: u32| TimedStatement {
+            id: format!("s{place}"),
+            place,
+            share: Some(0.5),
+            calls: 7,
+            tuples: vec![TimedTuple {
+                place: 0,
+                weight: 7.0,
+                changed: vec![place],
+                slowest_seconds: Some(slowest_seconds),
+            }],
+            write: None,
+            parallel: false,
+            old_plans: Vec::new(),
+            unfit: Vec::new(),
+        };
+        ReplaySetup {
+            capture: file("c"),
+            data: Some(file("d")),
+            weighted_by: WeightedBy::Time,
+            impact: 0.001,
+            budget_seconds,
+            settings: vec![vec![("work_mem".to_owned(), "1MB".to_owned())]],
+            data_sets: Vec::new(),
+            clock: None,
+            timeout_seconds: 60,
+            made_up: false,
+            mix: Some(2),
+            statements: vec![statement(0), statement(1)],
+        }
+    }
+
+    #[test]
+    fn the_work_of_a_cell_is_its_own_statement_and_nothing_that_was_measured() {
+        let (one, other) = (setup("/a", 60.0, 0.1), setup("/b", 600.0, 0.2));
+        for cell in [0, 1, 2].map(CellId) {
+            assert_eq!(one.of_cell(cell), other.of_cell(cell));
+        }
+        let ids = |cell| -> Vec<String> {
+            let statements = one.of_cell(CellId(cell)).statements;
+            statements.into_iter().map(|one| one.id).collect()
+        };
+        assert_eq!((ids(0), ids(1)), (vec!["s0".into()], vec!["s1".into()]));
+        assert_eq!(ids(2), ["s0", "s1"], "the mix");
+        let mut others = setup("/a", 60.0, 0.1);
+        others.statements[0].tuples[0].weight = 8.0;
+        assert_ne!(one.of_cell(CellId(0)), others.of_cell(CellId(0)));
+        assert_eq!(one.of_cell(CellId(1)), others.of_cell(CellId(1)));
+        others.timeout_seconds = 5;
+        assert_ne!(one.of_cell(CellId(1)), others.of_cell(CellId(1)));
+    }
 
     #[test]
     fn a_data_set_is_another_one_or_the_same_only_if_that_is_known() {
