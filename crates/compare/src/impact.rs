@@ -15,7 +15,7 @@ use deltabench_model::units::{count, to_f64};
 use deltabench_stats::Interval;
 use deltabench_stats::skewed::SkewedMean;
 use deltabench_stats::summary::{mean, sample_sd};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Blocks from which on the far end of a cell may close it: two give a t of 13, and say nothing.
 pub const CLOSING_BLOCKS: usize = 3;
@@ -95,51 +95,30 @@ impl ServerTimes {
     /// The whole workload, from the share of it that each cell is on the base. A change below `delta`
     /// (a share) does not matter. Absent without a block.
     ///
-    /// The value of a block is the ratio of the totals. A cell that was not measured in all blocks stands in
-    /// them with its mean; its own error is added to that of the others.
+    /// What the luck of a block did to one cell it may have done to others: the errors of all cells are
+    /// added within each block, and the blocks are the sample.
     ///
     /// Shape:  a share for each cell, 0 or more.
     /// Source: docs/guide/replay.md#how-times-are-computed.
     pub fn whole(&self, shares: &[f64], delta: f64) -> Option<Whole> {
-        let parts: Vec<Part<'_>> = self.parts(shares);
-        let blocks = common_blocks(&parts);
-        let (whole, rest): (Vec<&Part<'_>>, Vec<&Part<'_>>) =
-            parts.iter().partition(|part| part.has(&blocks));
-        let base: f64 = rest.iter().map(|part| part.share).sum();
-        let other: f64 = rest.iter().map(|part| part.moved()).sum();
-        let value = |block: &u32| {
-            let sum = |of: fn(&BlockTimes) -> f64| -> f64 {
-                let one = |part: &&Part<'_>| {
-                    let time = part.times.get(block).map_or(part.base, of);
-                    part.share * time / part.base
-                };
-                whole.iter().map(one).sum()
-            };
-            ((other + sum(|times| times.1)) / (base + sum(|times| times.0))).ln()
-        };
-        let logs: Vec<f64> = blocks.iter().map(value).collect();
-        let centre = mean(&logs)?;
-        let Some(sd) = sample_sd(&logs) else {
-            return Some(Whole {
+        let parts = self.parts(shares);
+        let all: f64 = parts.iter().map(|part| part.share).sum();
+        let moved: f64 = parts.iter().map(Part::moved).sum();
+        let centre = (all > 0.0).then(|| (moved / all).ln())?;
+        let scatter = Scatter::of(&parts, moved);
+        Some(match scatter.mean(centre) {
+            Some(mean) => judged(&mean, scatter.0.len(), delta),
+            None => Whole {
                 ratio: Ratio {
                     estimate: centre.exp(),
                     ci95: None,
                     ci90: None,
                 },
                 verdict: Verdict::Inconclusive,
-                blocks: logs.len(),
+                blocks: scatter.0.len(),
                 off: false,
-            });
-        };
-        let all: f64 = parts.iter().map(|part| part.share).sum();
-        let of_rest: f64 = rest.iter().map(|part| part.variance(all)).sum();
-        let n = to_f64(count(logs.len()));
-        let error = (sd * sd / n + of_rest).sqrt();
-        Some(judged(
-            &SkewedMean::assumed(centre, error, n - 1.0, 0.0),
-            logs.len(),
-            delta,
-        ))
+            },
+        })
     }
 
     fn blocks(&self, cell: CellId) -> Option<&BTreeMap<u32, BlockTimes>> {
@@ -156,14 +135,9 @@ impl ServerTimes {
     fn parts(&self, shares: &[f64]) -> Vec<Part<'_>> {
         let mut parts = Vec::new();
         for ((cell, times), &share) in CellId::each().zip(&self.cells).zip(shares) {
-            if let Some(base) = self.base_seconds(cell).filter(|_| share > 0.0) {
-                let logs = self.logs(cell);
-                parts.push(Part {
-                    times,
-                    share,
-                    base,
-                    logs,
-                });
+            let logs = self.logs(cell);
+            if share > 0.0 && !logs.is_empty() {
+                parts.push(Part { times, share, logs });
             }
         }
         parts
@@ -174,45 +148,52 @@ impl ServerTimes {
 struct Part<'a> {
     times: &'a BTreeMap<u32, BlockTimes>,
     share: f64,
-    /// Mean seconds on the base.
-    base: f64,
+    /// ln(time / time on the base), by block.
     logs: Vec<f64>,
 }
 
 impl Part<'_> {
-    fn has(&self, blocks: &BTreeSet<u32>) -> bool {
-        blocks.iter().all(|block| self.times.contains_key(block))
-    }
-
     /// Its share of the base's time, as it is on the other server.
     fn moved(&self) -> f64 {
         self.share * mean(&self.logs).unwrap_or(0.0).exp()
     }
-
-    /// What its own error adds to the variance of the log of a whole of this size.
-    fn variance(&self, all: f64) -> f64 {
-        let sd = sample_sd(&self.logs).unwrap_or(0.0);
-        let part = self.moved() / all;
-        part * part * sd * sd / to_f64(count(self.logs.len()))
-    }
 }
 
-/// All blocks; without the last one where that was cut short, so that most cells lack it.
-fn common_blocks(parts: &[Part<'_>]) -> BTreeSet<u32> {
-    let all: BTreeSet<u32> = parts
-        .iter()
-        .flat_map(|part| part.times.keys().copied())
-        .collect();
-    let mut shorter = all.clone();
-    shorter.pop_last();
-    let whole = |blocks: &BTreeSet<u32>| -> f64 {
-        let parts = parts.iter().filter(|part| part.has(blocks));
-        parts.map(|part| part.share).sum()
-    };
-    if whole(&shorter) > 2.0 * whole(&all) && !shorter.is_empty() {
-        shorter
-    } else {
-        all
+/// What each block adds to the error of the whole, and how much the whole leans on it: a share.
+struct Scatter(BTreeMap<u32, (f64, f64)>);
+
+impl Scatter {
+    /// That of cells which are `moved` together.
+    ///
+    /// A cell's own mean has taken its part of the block's luck out of what is left, so that is enlarged as
+    /// in a sample's variance.
+    fn of(parts: &[Part<'_>], moved: f64) -> Self {
+        let mut blocks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+        for part in parts {
+            let n = to_f64(count(part.logs.len()));
+            let weight = part.moved() / moved / n;
+            let centre = mean(&part.logs).unwrap_or(0.0);
+            let enlarged = if n > 1.0 { (n / (n - 1.0)).sqrt() } else { 0.0 };
+            for (block, log) in part.times.keys().zip(&part.logs) {
+                let (error, leaning) = blocks.entry(*block).or_default();
+                *error += weight * enlarged * (log - centre);
+                *leaning += weight;
+            }
+        }
+        Self(blocks)
+    }
+
+    /// The mean with its error; absent with fewer than two blocks.
+    ///
+    /// Degrees of freedom: those of a sum of squares with these weights (Satterthwaite), as if all error were
+    /// luck of the blocks.
+    fn mean(&self, centre: f64) -> Option<SkewedMean> {
+        let blocks = || self.0.values();
+        let squares: f64 = blocks().map(|(error, _)| error * error).sum();
+        let weights: f64 = blocks().map(|(_, leaning)| leaning.powi(2)).sum();
+        let of_squares: f64 = blocks().map(|(_, leaning)| leaning.powi(4)).sum();
+        let df = (weights.powi(2) / of_squares - 1.0).max(1.0);
+        (self.0.len() > 1).then(|| SkewedMean::assumed(centre, squares.sqrt(), df, 0.0))
     }
 }
 

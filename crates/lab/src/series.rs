@@ -15,7 +15,12 @@ use sha2::{Digest, Sha256};
 /// not in it.
 pub fn series_of(plan: &Plan, text: impl Fn(&str) -> Option<String>) -> Vec<Series> {
     let of = |cell: (CellId, &Cell)| {
-        series(plan, cell, text(&cell.1.workload), Some(MEASUREMENT_VERSION))
+        series(
+            plan,
+            cell,
+            text(&cell.1.workload),
+            Some(MEASUREMENT_VERSION),
+        )
     };
     CellId::each().zip(&plan.cells).map(of).collect()
 }
@@ -133,8 +138,7 @@ mod tests {
         assert_eq!(keys(&other, "select 1"), known);
         assert_ne!(keys(&plan, "select 2"), known);
         let cell = &plan.cells[0];
-        let measured =
-            |by| series(&plan, (CellId(0), cell), Some("select 1".to_owned()), by).key;
+        let measured = |by| series(&plan, (CellId(0), cell), Some("select 1".to_owned()), by).key;
         assert_eq!(measured(Some(MEASUREMENT_VERSION)), known[0]);
         for other in [None, Some(MEASUREMENT_VERSION + 1)] {
             assert_ne!(measured(other), known[0], "measured in another way");

@@ -1,11 +1,13 @@
 //! Where the time goes: to the statements that can move the workload, and of these to the uncertain ones.
 
 use deltabench_compare::impact::ServerTimes;
+use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::plan::{CellId, Plan, Role, ServerId};
 use deltabench_model::replayed::WeightedBy;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 use deltabench_model::work::replay::{ReplaySetup, TimedStatement};
+use deltabench_run::schedule::parameters;
 use deltabench_stats::summary::mean;
 use std::collections::BTreeSet;
 
@@ -18,9 +20,14 @@ const MIX_PART: f64 = 0.2;
 const LEAST_OF_MIX: f64 = 1.0;
 /// Scatter between restarts that is assumed before it is known, as a log.
 const ASSUMED_SD: f64 = 0.02;
+/// One that moves the workload by too little is visited for [`LEAST_SECONDS`] in one of so many blocks. The
+/// workload is the total of all: if most of it had only the first blocks, it would have their luck.
+const TURNS: u64 = 3;
+/// A round that no visit has: its parameters draw when the turn of a cell is.
+const OF_TURNS: u32 = u32::MAX - 2;
 
 /// The cells that a block measures if they are due: all in the first one, then those that may still move the
-/// workload.
+/// workload, and some of the others. It ends if none may, but not before the workload can have a verdict.
 pub fn open_cells(plan: &Plan, setup: &ReplaySetup, block: u32, before: &[Slice]) -> Vec<CellId> {
     let all = CellId::each().take(plan.cells.len());
     if block >= plan.timing.blocks {
@@ -29,14 +36,30 @@ pub fn open_cells(plan: &Plan, setup: &ReplaySetup, block: u32, before: &[Slice]
     if block == 0 {
         return all.collect();
     }
+    let closed = closed(plan, setup, before);
+    let matters = all.clone().any(|cell| !closed.contains(&cell));
+    if !matters && u64::from(block) >= count(MIN_BLOCKS) {
+        return Vec::new();
+    }
+    all.filter(|cell| !closed.contains(cell) || is_turn(plan, *cell, block))
+        .collect()
+}
+
+/// The cells that move the workload by too little on all candidates to be measured on.
+fn closed(plan: &Plan, setup: &ReplaySetup, before: &[Slice]) -> BTreeSet<CellId> {
     let candidates = times_of_candidates(plan, before);
-    let shares = shares(plan, setup, before);
-    let open = |cell: &CellId| {
-        let share = shares.get(cell.index()).copied().unwrap_or(0.0);
-        let mut candidates = candidates.iter();
-        !candidates.all(|times| is_closed(setup, (*cell, share), times))
-    };
-    all.filter(open).collect()
+    let cells = CellId::each().zip(shares(plan, setup, before));
+    let closed = cells.filter(|cell| {
+        candidates
+            .iter()
+            .all(|times| is_closed(setup, *cell, times))
+    });
+    closed.map(|(cell, _)| cell).collect()
+}
+
+/// Whether a cell that moves the workload by too little is visited in a block.
+fn is_turn(plan: &Plan, cell: CellId, block: u32) -> bool {
+    (parameters(plan, 0, cell, OF_TURNS) % TURNS + u64::from(block)).is_multiple_of(TURNS)
 }
 
 /// Whether a cell with this share moves the workload by too little on a server to be measured on. What the
@@ -101,11 +124,16 @@ pub fn parts(
         true => MIX_PART * seconds,
         false => 0.0,
     };
-    let seconds = seconds - for_mix;
     let shares = shares(plan, setup, before);
     let candidates = times_of_candidates(plan, before);
+    let closed = closed(plan, setup, before);
     let need = |cell: &CellId| {
-        let share = shares.get(cell.index()).copied().unwrap_or(0.0);
+        let matters = !closed.contains(cell);
+        let share = shares
+            .get(cell.index())
+            .filter(|_| matters)
+            .copied()
+            .unwrap_or(0.0);
         let known = candidates.iter().filter_map(|times| times.sd(*cell));
         share * known.fold(ASSUMED_SD, f64::max)
     };
@@ -118,6 +146,8 @@ pub fn parts(
             .sum::<u64>()
             .max(1),
     );
+    let in_turn = cells.iter().filter(|cell| closed.contains(cell)).count();
+    let seconds = (seconds - for_mix - to_f64(count(in_turn)) * LEAST_SECONDS * servers).max(0.0);
     let part = |(cell, need): (&CellId, &f64)| {
         if is_mix(cell) {
             return Part {

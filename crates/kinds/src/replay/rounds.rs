@@ -91,7 +91,9 @@ mod tests {
         let one = Rounds::of(&[5e9], 0.12, 40);
         assert_eq!((one.rounds, one.slice(0, 1)), (1, vec![0]));
         // The given time is used, in whole passes over the parts.
-        let ends: Vec<u32> = (0..9).filter(|round| slow.may_end(*round, 0.4, 0.3)).collect();
+        let ends: Vec<u32> = (0..9)
+            .filter(|round| slow.may_end(*round, 0.4, 0.3))
+            .collect();
         assert_eq!(ends, [2, 4, 6, 8]);
         assert!(!slow.may_end(4, 0.2, 0.3), "there is time left");
     }

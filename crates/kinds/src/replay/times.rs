@@ -175,7 +175,9 @@ impl<'a> Measured<'a> {
         timed: &TimedStatement,
         server: ServerId,
     ) -> Option<TimeRatio> {
-        let controls = self.controls().map(|control| self.visits.get(&(cell, control)));
+        let controls = self
+            .controls()
+            .map(|control| self.visits.get(&(cell, control)));
         let controls: Vec<&Vec<VisitRecord>> = controls.collect::<Option<_>>()?;
         let log = |(place, visit): (usize, &VisitRecord)| {
             let old = visit.old_plan.as_ref()?;

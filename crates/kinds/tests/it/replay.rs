@@ -90,14 +90,24 @@ fn replay_plan(shares: &[f64]) -> Plan {
 
 /// Visits of all statements in ten blocks; restarts scatter by this share.
 fn visits(plan: &Plan, truth: Truth<'_>, (scatter, seed): (f64, u64)) -> Vec<Record> {
+    visits_with_luck(plan, truth, (scatter, 0.0, seed))
+}
+
+/// The same, and all statements of a server share the luck of its start.
+fn visits_with_luck(
+    plan: &Plan,
+    truth: Truth<'_>,
+    (scatter, shared, seed): (f64, f64, u64),
+) -> Vec<Record> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     // Twelve uniform values: nearly normal, with a variance of 1.
-    let mut noise = move || scatter * ((0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0);
+    let mut noise = move || (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
     let mut records = Vec::new();
     for block in 0..plan.timing.blocks {
+        let starts = [0; 3].map(|_| if shared > 0.0 { shared * noise() } else { 0.0 });
         for cell in CellId::each().take(plan.cells.len()) {
             for server in [BASE, PLACEBO, CANDIDATE] {
-                let luck = noise().exp();
+                let luck = (scatter * noise() + starts[server.index()]).exp();
                 let tuple = |place: u32, base: f64| {
                     let changed = if server == CANDIDATE {
                         truth(cell.0, place)
@@ -280,13 +290,22 @@ fn a_statement_without_weight_is_closed_and_others_go_on_and_the_whole_stays_rig
         (both.to_vec(), both.to_vec()),
         "two blocks say nothing"
     );
-    assert_eq!(open(3), [CellId(0)]);
+    // In one of three blocks.
+    let later: Vec<u32> = (3..10).filter(|block| open(*block) == both).collect();
+    assert!(
+        later.windows(2).all(|two| two[1] - two[0] == 3),
+        "{later:?}"
+    );
+    assert!((3..10).all(|block| later.contains(&block) || open(block) == [CellId(0)]));
     assert_eq!(open(10), []);
-    let measured = |record: &&Record| record.cell == CellId(0) || record.block < 3;
+    let measured = |record: &&Record| open(record.block).contains(&record.cell);
     let kept: Vec<Record> = records.iter().filter(measured).cloned().collect();
     let told = told(&plan, &kept);
     assert_eq!(time(&told, 1).verdict, TimeVerdict::DoesNotMatter);
-    assert_eq!(time(&told, 1).blocks, 3);
+    assert_eq!(
+        time(&told, 1).blocks,
+        3 + u32::try_from(later.len()).unwrap()
+    );
     let whole = told.times.unwrap().workload[0].ratio;
     let truth = (0.9 * 1.02 + 0.001 * 1.5) / 0.901;
     assert!((whole.estimate - truth).abs() < 0.01, "{whole:?}");
@@ -348,7 +367,9 @@ fn statements_and_workload_are_compared_with_both_copies_of_the_base_and_interva
             let ratio = time(&told, statement).ratio;
             held += u32::from((ratio.low.unwrap()..ratio.high.unwrap()).contains(&1.03));
             two += (ratio.estimate / 1.03).ln().powi(2);
-            one += (time(&before, statement).ratio.estimate / 1.03).ln().powi(2);
+            one += (time(&before, statement).ratio.estimate / 1.03)
+                .ln()
+                .powi(2);
         }
         let whole = told.times.unwrap().workload[0].ratio;
         held_whole += u32::from((whole.low.unwrap()..whole.high.unwrap()).contains(&1.03));
@@ -359,6 +380,48 @@ fn statements_and_workload_are_compared_with_both_copies_of_the_base_and_interva
     assert!((narrower - 0.866).abs() < 0.04, "{narrower}");
     // 570 and 57 are expected.
     assert!(held > 550 && held_whole > 50, "{held} {held_whole}");
+}
+
+#[test]
+fn the_whole_allows_for_luck_that_statements_share_though_most_have_few_blocks() {
+    // One statement has a sixth of the time; the others matter too little to be measured to the end.
+    let mut shares = [0.017; 50];
+    shares[0] = 0.15;
+    let mut plan = replay_plan(&shares);
+    if let Work::Replay(setup) = &mut plan.work {
+        setup.impact = 0.01;
+    }
+    let kind = run_half(&plan.work);
+    let (mut held, mut widths, mut visited) = (0_u32, Vec::new(), 0_usize);
+    let runs = 100;
+    for seed in 0..runs {
+        let records = visits_with_luck(&plan, &|_, _| 1.02, (0.03, 0.015, seed));
+        let mut kept: Vec<Record> = Vec::new();
+        for block in 0..plan.timing.blocks {
+            let all = Records {
+                records: &kept,
+                ..Records::default()
+            };
+            let before = kind.reader().read(&plan, &all).unwrap().slices;
+            let open = kind.open_cells(&plan, block, &before);
+            let now = |record: &&Record| record.block == block && open.contains(&record.cell);
+            kept.extend(records.iter().filter(now).cloned());
+        }
+        visited += kept.len() / 3;
+        let whole = told(&plan, &kept).times.unwrap().workload[0].ratio;
+        let (low, high) = (whole.low.unwrap(), whole.high.unwrap());
+        held += u32::from((low..high).contains(&1.02));
+        widths.push(high - low);
+    }
+    widths.sort_by(f64::total_cmp);
+    println!(
+        "{held} of {runs} hold; median width {:.4}; {} visits of 500",
+        widths[widths.len() / 2],
+        visited / 100
+    );
+    assert!(visited / 100 < 300, "{visited}");
+    // 95 are expected; 88 and fewer come once in 300 such tests.
+    assert!(held > 88, "{held}");
 }
 
 #[test]
