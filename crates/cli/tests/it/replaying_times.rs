@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Six blocks of two statements.
-const SHORT: [&str; 6] = ["--blocks", "6", "--budget", "60s", "--draws", "1"];
+const SHORT: [&str; 6] = ["--blocks", "6", "--budget", "24s", "--draws", "1"];
 
 /// Orders of 64 customers, which an index finds, and customers by a column without one.
 fn capture(lab: &Lab) -> PathBuf {
