@@ -23,6 +23,7 @@ use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_report::{DeltaChosen, TerminalOptions};
+use deltabench_run::planning;
 use deltabench_store::{Found, RunState, RunSummary};
 use std::collections::HashSet;
 
@@ -102,6 +103,7 @@ fn judge_by(plan: &mut Plan, arguments: &Report) -> Result<Option<DeltaChosen>, 
     };
     let planned = (!plan.delta_from_noise).then_some(plan.delta);
     let chosen = percent(delta)?;
+    planning::check_share("δ", "--delta", chosen)?;
     plan.delta = chosen;
     plan.delta_from_noise = false;
     Ok(Some(DeltaChosen { chosen, planned }))

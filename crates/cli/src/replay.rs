@@ -328,8 +328,10 @@ fn code(replayed: &Replayed) -> Result<u8, Failure> {
 /// The exit code of times that are not slower.
 fn of_times(times: &ReplayTimes) -> u8 {
     let any = |wanted: TimeVerdict| times.workload.iter().any(|whole| whole.verdict == wanted);
-    if times.workload.is_empty() {
+    if times.workload.is_empty() && times.blocks == 0 {
         NOT_MEASURED
+    } else if times.workload.is_empty() {
+        INCONCLUSIVE
     } else if any(TimeVerdict::Unfit) {
         UNFIT
     } else if any(TimeVerdict::Inconclusive) {

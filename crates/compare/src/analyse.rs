@@ -90,6 +90,7 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
         cells,
         placebo_cells,
         host_ok,
+        unfinished: false,
         findings,
         instructions: None,
     }

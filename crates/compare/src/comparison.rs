@@ -611,6 +611,8 @@ pub struct Comparison {
     pub counts: VerdictCounts,
     /// Whether the host could be trusted, and what was wrong if not.
     pub host_ok: bool,
+    /// Whether the run has not come to its end: nothing passes yet.
+    pub unfinished: bool,
     /// Differences between the sides besides what was asked, and facts about the host.
     pub findings: Vec<Finding>,
     /// Instructions counted; absent where they were not.

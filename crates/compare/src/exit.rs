@@ -1,7 +1,7 @@
 //! The one number that a script sees.
 
 use crate::comparison::{Comparison, Verdict};
-use crate::gate::{GateResult, gate_results};
+use crate::gate::{GateResult, gate_results, passes};
 
 /// The exit code of a comparison.
 ///
@@ -13,6 +13,7 @@ use crate::gate::{GateResult, gate_results};
 /// | 4 | the host is unfit, or every cell is | the numbers should not be used, a regression in them neither |
 /// | 1 | any cell fails | one proved loss is not undone by open questions elsewhere |
 /// | 3 | any cell is unfit, or open unless the gate lets open ones pass | 0 would claim more than was shown |
+/// | 3 | any cell has fewer blocks than an answer needs, or the run is not finished | nor may a short run pass |
 /// | 0 | every cell passes | |
 ///
 /// A cell fails that is listed as a regression; with a gate, one that holds in the whole family; with a
@@ -36,9 +37,7 @@ pub fn exit_code(comparison: &Comparison) -> u8 {
         4
     } else if any(GateResult::Failed) {
         1
-    } else if any(GateResult::Untrusted)
-        || (any(GateResult::Open) && !comparison.gate.inconclusive_passes)
-    {
+    } else if !passes(comparison, &results) {
         3
     } else {
         0

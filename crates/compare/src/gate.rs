@@ -16,6 +16,9 @@ pub enum GateResult {
     Failed,
     /// No answer.
     Open,
+    /// No answer, and fewer blocks than any verdict needs. A gate that lets open cells pass does not let these
+    /// pass: the slower a candidate is, the fewer of its blocks fit into the time.
+    Unmeasured,
     /// Placebo or host say that it cannot be trusted.
     Untrusted,
 }
@@ -42,17 +45,29 @@ pub fn gate_results(comparison: &Comparison) -> Vec<GateResult> {
     let asked = &comparison.gate.metrics;
     let counted = comparison.counted_alone().is_some();
     if asked.is_empty() || counted {
-        return of_throughput(comparison);
+        return unmeasured(comparison, of_throughput(comparison));
     }
     let of = |metric: &GatedMetric| match compared(*metric) {
         Metric::Throughput => of_throughput(comparison),
         metric => of_metric(comparison, metric),
     };
     let start = vec![GateResult::Passed; comparison.cells.len()];
-    asked.iter().map(of).fold(start, |worst, results| {
+    let worst = asked.iter().map(of).fold(start, |worst, results| {
         let both = std::iter::zip(worst, results);
         both.map(|(one, other)| one.worse(other)).collect()
-    })
+    });
+    unmeasured(comparison, worst)
+}
+
+/// The results, where open cells with fewer blocks than any verdict needs are unmeasured. A count needs none.
+fn unmeasured(comparison: &Comparison, results: Vec<GateResult>) -> Vec<GateResult> {
+    let few = |cell: &CellComparison| index(u64::from(cell.blocks)) < MIN_BLOCKS;
+    let counted = comparison.counted_alone().is_some();
+    let of = |(cell, result): (&CellComparison, GateResult)| match result {
+        GateResult::Open if !counted && few(cell) => GateResult::Unmeasured,
+        result => result,
+    };
+    std::iter::zip(&comparison.cells, results).map(of).collect()
 }
 
 impl GateResult {
@@ -224,6 +239,14 @@ fn excludes(cell: &CellComparison, bound: f64, looks: bool) -> bool {
     }
 }
 
+/// Whether nothing stands against passing, if no cell fails.
+pub(crate) fn passes(comparison: &Comparison, results: &[GateResult]) -> bool {
+    let has = |wanted: GateResult| results.contains(&wanted);
+    let open = has(GateResult::Open) && !comparison.gate.inconclusive_passes;
+    let never = [GateResult::Untrusted, GateResult::Unmeasured];
+    !comparison.unfinished && !open && !never.into_iter().any(has)
+}
+
 /// The gate in one line, for the end of a report; `None` where the plan has none.
 ///
 /// Shape:  `gate passed: …`, `gate failed: …` with the cells that fail it, or `gate open: …`; what has no
@@ -258,10 +281,10 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
             named.join(", ")
         ));
         "failed"
-    } else if untrusted > 0 || (open > 0 && !inconclusive_passes) {
-        "open"
-    } else {
+    } else if passes(comparison, &results) {
         "passed"
+    } else {
+        "open"
     };
     if failed == 0 {
         parts.push(format!("none of {all} cells is shown to be {question}"));
@@ -270,7 +293,14 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let dear = both.filter(|(cell, result)| **result == GateResult::Open && costs_more(cell));
     // A gate with a margin asks for throughput alone.
     let dear = not_worse_than.map_or_else(|| dear.count(), |_| 0);
-    let unanswered = open - dear;
+    let few = number(GateResult::Unmeasured);
+    let unanswered = match inconclusive_passes {
+        true => open - dear,
+        false => open - dear + few,
+    };
+    if comparison.unfinished {
+        parts.push("the run is not finished".to_owned());
+    }
     if unanswered > 0 {
         let passes = if inconclusive_passes {
             ", which passes"
@@ -278,6 +308,11 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
             ""
         };
         parts.push(format!("{unanswered} without an answer{passes}"));
+    }
+    if few > 0 && inconclusive_passes {
+        parts.push(format!(
+            "{few} with fewer blocks than an answer needs ({MIN_BLOCKS}), which do not pass"
+        ));
     }
     if dear > 0 {
         parts.push(format!("{dear} as fast with more CPU per operation"));

@@ -100,6 +100,7 @@ impl Show for Workloads {
 impl Benchmark for Workloads {
     fn check(&self, request: &Request, library: &Library) -> Result<(), Problem> {
         planning::check_shape(request)?;
+        planning::check_visits(request)?;
         check_reconnecting(request, &self.cells(request, library)?, library)?;
         if let Some(setup) = request.work.pgbench() {
             pgbench::check(setup, request.order)?;

@@ -22,7 +22,7 @@ use deltabench_model::units::to_f64;
 use deltabench_report::{
     CellWarmUp, ConfirmationWithdrawn, LedgerLine, ReportContext, ServerFacts, counted_in_short,
 };
-use deltabench_store::{Store, StoreError};
+use deltabench_store::{RunState, Store, StoreError};
 use std::collections::BTreeMap;
 
 /// A run, analysed.
@@ -110,6 +110,8 @@ impl Analysed {
             confirm(&mut comparison, &without_withdrawn(second, store)?, later);
         }
         withdraw(&mut comparison, &context.invalidations);
+        let known = [String::new(), RunState::Finished.word().to_owned()];
+        comparison.unfinished = !known.contains(&context.state);
         context.sampled = sampled::of_run(&run, &records, &plan, store)?;
         let read = (&plan, &comparison, context.sampled.as_slice());
         context.explained = explained_by(&records.counted, read, store, &[], LINES)?;

@@ -89,7 +89,7 @@ impl Case {
             _ if exit_code(comparison) == 5 => Outcome::Error,
             GateResult::Failed => Outcome::Failure("regression"),
             GateResult::Open if lenient => Outcome::Skipped,
-            GateResult::Open => Outcome::Failure("inconclusive"),
+            GateResult::Open | GateResult::Unmeasured => Outcome::Failure("inconclusive"),
             GateResult::Untrusted => Outcome::Failure("unfit"),
             GateResult::Passed if withdrawn.is_some() => Outcome::Skipped,
             GateResult::Passed => Outcome::Passed,

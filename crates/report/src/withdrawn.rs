@@ -7,7 +7,7 @@ use deltabench_compare::comparison::{CellComparison, Verdict};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 
-/// What every report begins with: all withdrawals, one sentence each, those of the whole run first, then
+/// What every report begins with: that the run is not finished; all withdrawals, one sentence each, those of the whole run first, then
 /// those of the run that confirmed it; and a δ that was chosen for the report.
 pub(crate) fn sentences(plan: &Plan, context: &ReportContext) -> Vec<String> {
     let conditions = Conditions::new(plan);
@@ -36,11 +36,27 @@ pub(crate) fn sentences(plan: &Plan, context: &ReportContext) -> Vec<String> {
             words::date(withdrawal.at_unix_ms)
         )
     });
-    let all = whole.chain(single).chain(confirming);
+    let unfinished = unfinished(context).into_iter();
+    let all = unfinished.chain(whole).chain(single).chain(confirming);
     let rebased = context.planned_base.map(|planned| rebased(plan, planned));
     all.chain(context.delta_chosen.map(chosen))
         .chain(rebased)
         .collect()
+}
+
+/// That a run has not come to its end.
+fn unfinished(context: &ReportContext) -> Option<String> {
+    let run = &context.run;
+    match context.state.as_str() {
+        "interrupted" | "failed" => Some(format!(
+            "not finished: this run is {}; `deltabench resume {run}` goes on",
+            context.state
+        )),
+        "running" => Some(format!(
+            "not finished: this run is being measured, or was killed: then `deltabench resume {run}` goes on"
+        )),
+        _ => None,
+    }
 }
 
 /// That the report is relative to another server than the run was planned for.

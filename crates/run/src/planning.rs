@@ -15,6 +15,7 @@ use deltabench_model::plan::{Cell, DataSize, PLAN_FORMAT, Placement, Plan, Role,
 use deltabench_model::problem::Problem;
 use deltabench_server::check_settings;
 use deltabench_workload::Library;
+use std::ops::RangeInclusive;
 
 pub use budget::fit;
 pub use confirmation::confirmation;
@@ -25,6 +26,10 @@ pub use sessions::sessions;
 /// δ of a request that names none: no cell is asked for more than its noise allows, and none for less than
 /// this.
 pub const DELTA_WIDEST: f64 = 0.05;
+/// Seconds that a visit may be asked to take.
+pub const VISIT_SECONDS: RangeInclusive<f64> = 0.05..=3600.0;
+/// Shares that δ, a margin or a precision may be.
+pub const SHARES: RangeInclusive<f64> = 0.001..=0.5;
 
 /// Connections that stay free for set-up work beside the clients.
 const SPARE_CONNECTIONS: u32 = 10;
@@ -140,11 +145,8 @@ fn check_shares(request: &Request) -> Result<(), Problem> {
         ("precision", "--precision", precision),
     ];
     for (what, option, share) in shares {
-        if let Some(share) = share.filter(|share| !(0.001..=0.5).contains(share)) {
-            return Err(
-                Problem::new(format!("a {what} of {} % is out of range", share * 100.0))
-                    .hint(format!("use {option} between 0.1% and 50%")),
-            );
+        if let Some(share) = share {
+            check_share(what, option, share)?;
         }
     }
     if let Some(rate) = request.rate.filter(|rate| !(0.1..=10e6).contains(rate)) {
@@ -154,6 +156,34 @@ fn check_shares(request: &Request) -> Result<(), Problem> {
         );
     }
     Ok(())
+}
+
+/// Refuses a share that is `what`, from an `option`, and is none that anybody means.
+///
+/// Errors: out of [`SHARES`].
+pub fn check_share(what: &str, option: &str, share: f64) -> Result<(), Problem> {
+    if SHARES.contains(&share) {
+        return Ok(());
+    }
+    Err(
+        Problem::new(format!("a {what} of {} % is out of range", share * 100.0))
+            .hint(format!("use {option} between 0.1% and 50%")),
+    )
+}
+
+/// Refuses a visit of no time, or of more than an hour.
+///
+/// Errors: out of [`VISIT_SECONDS`].
+pub fn check_visits(request: &Request) -> Result<(), Problem> {
+    let visit = request.timing.visit_seconds;
+    if VISIT_SECONDS.contains(&visit) {
+        return Ok(());
+    }
+    let (least, most) = (VISIT_SECONDS.start(), VISIT_SECONDS.end());
+    Err(
+        Problem::new(format!("a visit of {visit} seconds is out of range"))
+            .hint(format!("use --visit-seconds between {least} and {most}")),
+    )
 }
 
 /// Refuses a server that is there twice, unless that is meant.

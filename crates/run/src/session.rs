@@ -32,7 +32,7 @@ pub use progress::RunProgress;
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionEnd {
-    /// Every block is done, or the deadline came after one.
+    /// Every block is done, or the deadline came.
     Finished,
     /// The user stopped it; `resume` goes on.
     Interrupted,
@@ -82,6 +82,14 @@ impl Session<'_> {
         let end = self.blocks(blocks, &mut progress);
         blocks.conclude(self, &end)?;
         end
+    }
+
+    /// Whether a block that was begun then has taken longer than all the time that is allowed. Normally a run
+    /// ends before a block that is longer than what is left; a candidate that is many times slower makes one
+    /// that nobody foresaw.
+    pub fn is_overdue(&self, block_began: Duration) -> bool {
+        let deadline = self.plan.timing.deadline_seconds;
+        deadline.is_some_and(|deadline| self.clock.since(block_began) > deadline)
     }
 
     /// All slices of the run so far, those that whole records stand for too.

@@ -194,6 +194,34 @@ fn not_worse_than_passes_what_excludes_the_loss_and_fails_what_shows_it() {
 }
 
 #[test]
+fn what_had_no_chance_of_an_answer_passes_no_gate() {
+    // A candidate that is 50 times slower fits three blocks into the time, and no verdict.
+    let lenient = Gate {
+        inconclusive_passes: true,
+        ..GATE
+    };
+    let plan = with_gate(&many(1), lenient);
+    let slow = analyse(&plan, &slices(3, &[candidate(&[0.02; 3], &[])]), Vec::new());
+    assert_eq!(exit_code(&slow), 3);
+    assert_eq!(
+        gate_line(&slow, &plan).unwrap(),
+        "gate open: none of 1 cells is shown to be slower; 1 with fewer blocks than an answer needs (6), \
+         which do not pass"
+    );
+    // Nor does a run that is not finished.
+    let equal = vec![around(1.0, 0.01, 8)];
+    let mut half = compare(&plan, &equal);
+    assert_eq!(exit_code(&half), 0);
+    half.unfinished = true;
+    assert_eq!(exit_code(&half), 3);
+    let line = gate_line(&half, &plan).unwrap();
+    assert!(
+        line.starts_with("gate open:") && line.ends_with("; the run is not finished"),
+        "{line}"
+    );
+}
+
+#[test]
 fn geometric_means_know_that_cells_share_blocks() {
     let mut plan = many(3);
     plan.cells[2].group = Group::Write;

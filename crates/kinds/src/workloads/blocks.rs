@@ -38,6 +38,8 @@ pub(crate) struct BlockState<'p> {
     cpu_source_known: bool,
     /// What reads sampled stacks; absent before the first sampled visit.
     stacks: Option<StackReader>,
+    /// Whether the time was up before all cells of a block were visited.
+    overdue: bool,
 }
 
 /// What came of looking at a cell before its caches are emptied.
@@ -78,6 +80,7 @@ impl<'p> BlockState<'p> {
             cores: Vec::new(),
             cpu_source_known: false,
             stacks: None,
+            overdue: false,
         })
     }
 }
@@ -118,6 +121,7 @@ impl Blocks for BlockState<'_> {
         let servers: Vec<ServerId> = ServerId::each().take(session.plan.servers.len()).collect();
         session.keep_marks(began_ns, schedule, &servers, &self.fleet)?;
         match end {
+            VisitEnd::Complete if self.overdue => stopped.map(|()| BlockEnd::TimeUp),
             VisitEnd::Complete => stopped.map(|()| BlockEnd::GoneThrough),
             VisitEnd::Interrupted => stopped.map(|()| BlockEnd::Interrupted),
             // The loss has been told; that the lost server does not stop cleanly is no news.
@@ -149,7 +153,7 @@ impl BlockState<'_> {
     ) -> Result<VisitEnd, Problem> {
         let planned = u32::try_from(schedule.cells.len()).unwrap_or(u32::MAX);
         let published = session.plan.order == CellOrder::Published;
-        let mut renewed = false;
+        let (mut renewed, began) = (false, session.clock.now());
         for (number, &cell) in (1..).zip(&schedule.cells) {
             let done = progress.is_done(block, cell);
             // In the published order a cell runs on what those before it have left, so a resumed block is
@@ -159,6 +163,10 @@ impl BlockState<'_> {
             }
             if session.interrupted.load(Ordering::Relaxed) {
                 return Ok(VisitEnd::Interrupted);
+            }
+            if session.is_overdue(began) {
+                self.overdue = true;
+                return Ok(VisitEnd::Complete);
             }
             session.doing(cell);
             let started = session.clock.now();

@@ -318,6 +318,7 @@ pub fn comparison() -> Comparison {
         },
         instructions: None,
         host_ok: true,
+        unfinished: false,
         findings: vec![
             Finding::new(
                 FindingKind::NoHugePages,

@@ -212,6 +212,8 @@ pub enum BlockEnd {
     GoneThrough,
     /// What is open of it is measured after the last block.
     Postponed,
+    /// The time allowed was up before all of it was gone through.
+    TimeUp,
     /// The user wants to stop.
     Interrupted,
 }

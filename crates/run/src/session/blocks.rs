@@ -91,6 +91,16 @@ impl Session<'_> {
                     progress.postponed.insert(block);
                     break;
                 }
+                BlockEnd::TimeUp => {
+                    let note = format!(
+                        "the time is up in the middle of block {}: it took longer than all the time that \
+                         was allowed for it",
+                        block + 1
+                    );
+                    self.observer.note(&note);
+                    self.fact(None, &TimeUp(progress.reached))?;
+                    return Ok(Went::TimeUp);
+                }
                 BlockEnd::Interrupted => return Ok(Went::Interrupted),
             }
         }

@@ -294,6 +294,24 @@ fn no_block_is_begun_that_would_end_past_the_deadline_and_one_always_is() {
 }
 
 #[test]
+fn a_block_that_takes_longer_than_all_the_time_ends_in_its_middle() {
+    // Three visits of 5 s, in 8 s.
+    let mut plan = plan_of(3, 8, &[]);
+    plan.timing.deadline_seconds = Some(8.0);
+    let mut run = Run::new(plan);
+    let watchful = Life {
+        watches_time: true,
+        ..life(1.0)
+    };
+    assert_eq!(run.session(&FakeKind::new(watchful)), FINISHED);
+    let measured: BTreeSet<(u32, CellId)> = [(0, CellId(0)), (0, CellId(1))].into();
+    assert_eq!(run.visits(), measured);
+    assert_eq!(run.time_up(), [0]);
+    let note = run.heard.notes.last().unwrap();
+    assert!(note.contains("in the middle of block 1"), "{note}");
+}
+
+#[test]
 fn a_look_that_decides_every_cell_ends_the_run() {
     // What is equal is so at the first look; what differs recurs in six fresh blocks.
     for (ratio, blocks) in [(1.0, 6), (0.8, 12)] {

@@ -54,6 +54,8 @@ pub struct Life {
     pub interrupted_at: Option<(usize, Arc<AtomicBool>)>,
     /// Seconds of a visit.
     pub visit_seconds: f64,
+    /// Whether it looks at the time before each visit.
+    pub watches_time: bool,
     /// Throughput of the candidate against the base.
     pub ratio: f64,
     /// Points so far.
@@ -277,9 +279,14 @@ impl Blocks for FakeBlocks {
     ) -> Result<BlockEnd, Problem> {
         self.kind.point(Phase::Start, &format!(" {block}"))?;
         let mut end = BlockEnd::GoneThrough;
+        let block_began = session.clock.now();
         for &cell in open {
             if progress.is_done(block, cell) {
                 continue;
+            }
+            if self.kind.life.lock().unwrap().watches_time && session.is_overdue(block_began) {
+                end = BlockEnd::TimeUp;
+                break;
             }
             let began = session.clock.now();
             let lives = self.visit(session, (block, cell), progress)?;
