@@ -3,6 +3,7 @@
 mod as_is;
 mod clock;
 mod outlook;
+mod source;
 pub mod timed;
 
 use crate::arguments::conditions::{Checksums, HugePagesWord, Servers};
@@ -28,9 +29,10 @@ use deltabench_model::replayed::{REPLAYED_FORMAT, ReplayTimes, Replayed, TimeVer
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::to_u64;
 use deltabench_replay::{
-    Answer, Consent, Data, DumpFile, End, Request, Stopped, Survey, Wish, survey,
+    Answer, Consent, Data, DumpFile, End, Request, Stopped, Survey, Wish, check_versions, survey,
 };
 use deltabench_report::{replayed_json, replayed_markdown, replayed_page, replayed_text};
+use source::Source;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,23 +61,25 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         not_redacted(&capture, arguments).map_err(Failure::Refused)?;
     }
     let clock = clock::wish(arguments, &capture).map_err(Failure::Refused)?;
-    let dump = arguments.data.as_deref().map(read_dump).transpose()?;
+    let source = Source::of(arguments)?;
+    let data = source.data();
     if arguments.dry_run {
-        let survey = dump.as_ref().map(|(_, survey)| survey);
         print_stdout(&outlook::outlook(
             (arguments, &clock),
             &specs,
             &capture,
-            survey,
+            data,
         ))?;
         return Ok(0);
     }
-    let data = data(dump.as_ref());
-    let servers = match data {
-        Data::Dump { .. } => wishes(arguments, &specs, config),
-        Data::AsIs => as_is::wishes(&specs),
+    let servers = match data.is_ours() {
+        true => wishes((arguments, &source), &specs, config),
+        false => as_is::wishes(&specs),
     };
     let servers = servers.map_err(Failure::Refused)?;
+    if let Some(copied) = data.directory() {
+        check_versions(copied.directory, &servers).map_err(Failure::Refused)?;
+    }
     let host = swept_host(&of_machine(arguments), config)?;
     let interrupted = interrupt::flag()?;
     let name = format!("{PREFIX}{}", run_name(now().0, seed_from_clock()));
@@ -114,25 +118,40 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         config,
         files: (arguments.json.as_deref(), arguments.html.as_deref()),
     };
-    carry_out(&request, timing.as_ref(), place)
+    let identity = source.identity();
+    carry_out(&request, timing.as_ref().zip(Some(&identity)), place)
 }
 
 /// Asks the servers, measures them if times are wanted, and publishes.
 fn carry_out(
     request: &Request<'_>,
-    timing: Option<&Timing>,
+    timing: Option<(&Timing, &Identity)>,
     place: Place<'_>,
 ) -> Result<u8, Failure> {
     let name = request.name;
-    say(&match request.data {
-        Data::Dump { .. } => format!(
+    say(&match request.data.is_ours() {
+        true => format!(
             "{name}: servers run as {} and need about {} MB in {}",
             request.user.name,
             request.disk_bytes() >> 20,
             request.workspaces.display()
         ),
-        Data::AsIs => format!("{name}: on servers as they are, in transactions that only read"),
+        false => format!("{name}: on servers as they are, in transactions that only read"),
     });
+    if let Some(copied) = request.data.directory() {
+        let directory = copied.directory;
+        say(&format!(
+            "copying {} of {} ({} MB{}); it is only read",
+            directory.path().display(),
+            directory.major(),
+            directory.bytes() >> 20,
+            match directory.tablespaces() {
+                0 => String::new(),
+                1 => ", with a tablespace".to_owned(),
+                more => format!(", with {more} tablespaces"),
+            }
+        ));
+    }
     let found = deltabench_replay::replay(request, &mut say);
     let Some(found) = answer(found, request.data)? else {
         return Ok(interrupt::STATUS);
@@ -147,7 +166,9 @@ fn carry_out(
             let end = (request.interrupted, timing.is_some(), broken);
             finish(&replayed, place.files, end, place.config)
         }
-        Some((timing, kept)) => timed::measure(replayed, kept, (request, timing), place),
+        Some(((timing, identity), kept)) => {
+            timed::measure(replayed, kept, (request, timing, identity), place)
+        }
     }
 }
 
@@ -171,10 +192,8 @@ fn read_dump(path: &Path) -> Result<(DumpFile, Survey), Failure> {
     Ok((dump, survey))
 }
 
-/// Where the tables are from.
-fn data(dump: Option<&(DumpFile, Survey)>) -> Data<'_> {
-    dump.map_or(Data::AsIs, |(file, survey)| Data::Dump { file, survey })
-}
+/// The path of what servers have, and its hash; absent if they had it before.
+type Identity = Option<(PathBuf, String)>;
 
 /// How servers run here.
 fn of_machine(arguments: &ReplayArguments) -> Servers {
@@ -231,7 +250,7 @@ fn answer<T>(end: End<T>, data: Data<'_>) -> Result<Option<T>, Failure> {
         Err(Stopped::Failed(problem)) => Err(Failure::Failed(problem)),
         Err(Stopped::Interrupted) => {
             say(match (end.left, data) {
-                (None, Data::Dump { .. }) => {
+                (None, data) if data.is_ours() => {
                     "interrupted; the servers have ended, and their data are removed"
                 }
                 _ => "interrupted",
@@ -427,15 +446,26 @@ fn sha256(path: &Path) -> Result<Option<String>, Problem> {
 
 /// The servers with their settings. Downloads and builds happen here.
 fn wishes(
-    arguments: &ReplayArguments,
+    (arguments, source): (&ReplayArguments, &Source),
     specs: &[TargetSpec],
     config: &Config,
 ) -> Result<Vec<Wish>, Problem> {
-    let of_base = arguments.configuration.as_deref();
+    let named = arguments.configuration.as_deref();
+    let of_directory = source::configuration(source, named.is_some())?;
+    let of_base = of_directory
+        .as_ref()
+        .map(|(name, _)| name.as_str())
+        .or(named);
     let of_candidates = arguments.candidate_configuration.as_deref().or(of_base);
     let mut chooser = Chooser::new(&[], None)?;
-    for name in [of_base, of_candidates].into_iter().flatten() {
+    for name in [named, arguments.candidate_configuration.as_deref()]
+        .into_iter()
+        .flatten()
+    {
         chooser = chooser.knowing(name, Path::new(""))?;
+    }
+    if let Some((name, settings)) = &of_directory {
+        chooser = chooser.knowing_settings(name, settings)?;
     }
     let of_all = settings(&arguments.settings)?;
     let own = settings(&arguments.candidate_settings)?;
