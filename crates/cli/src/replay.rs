@@ -64,12 +64,8 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
     let source = Source::of(arguments)?;
     let data = source.data();
     if arguments.dry_run {
-        print_stdout(&outlook::outlook(
-            (arguments, &clock),
-            &specs,
-            &capture,
-            data,
-        ))?;
+        let told = outlook::outlook((arguments, &clock), &specs, &capture, data);
+        print_stdout(&told.map_err(Failure::Refused)?)?;
         return Ok(0);
     }
     let servers = match data.is_ours() {
@@ -79,6 +75,10 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
     let servers = servers.map_err(Failure::Refused)?;
     if let Some(copied) = data.directory() {
         check_versions(copied.directory, &servers).map_err(Failure::Refused)?;
+        let told = source::settings_told(copied.directory, arguments.configuration.is_some());
+        told.map_err(Failure::Refused)?
+            .iter()
+            .for_each(|line| say(line));
     }
     let host = swept_host(&of_machine(arguments), config)?;
     let interrupted = interrupt::flag()?;
@@ -118,14 +118,13 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         config,
         files: (arguments.json.as_deref(), arguments.html.as_deref()),
     };
-    let identity = source.identity();
-    carry_out(&request, timing.as_ref().zip(Some(&identity)), place)
+    carry_out(&request, timing.as_ref(), place)
 }
 
 /// Asks the servers, measures them if times are wanted, and publishes.
 fn carry_out(
     request: &Request<'_>,
-    timing: Option<(&Timing, &Identity)>,
+    timing: Option<&Timing>,
     place: Place<'_>,
 ) -> Result<u8, Failure> {
     let name = request.name;
@@ -166,9 +165,7 @@ fn carry_out(
             let end = (request.interrupted, timing.is_some(), broken);
             finish(&replayed, place.files, end, place.config)
         }
-        Some(((timing, identity), kept)) => {
-            timed::measure(replayed, kept, (request, timing, identity), place)
-        }
+        Some((timing, kept)) => timed::measure(replayed, kept, (request, timing), place),
     }
 }
 
@@ -191,9 +188,6 @@ fn read_dump(path: &Path) -> Result<(DumpFile, Survey), Failure> {
     let survey = survey(&dump).map_err(|error| Failure::Refused(error.problem(dump.path())))?;
     Ok((dump, survey))
 }
-
-/// The path of what servers have, and its hash; absent if they had it before.
-type Identity = Option<(PathBuf, String)>;
 
 /// How servers run here.
 fn of_machine(arguments: &ReplayArguments) -> Servers {
@@ -451,7 +445,10 @@ fn wishes(
     config: &Config,
 ) -> Result<Vec<Wish>, Problem> {
     let named = arguments.configuration.as_deref();
-    let of_directory = source::configuration(source, named.is_some())?;
+    let of_directory = match named {
+        Some(_) => None,
+        None => source::configuration(source)?,
+    };
     let of_base = of_directory
         .as_ref()
         .map(|(name, _)| name.as_str())

@@ -1,7 +1,7 @@
-//! Servers whose tables are those of a user's data directory: one copy is prepared, the others are made of it.
+//! Servers with the tables of a user's data directory: one copy is prepared, the others are made of it.
 //!
-//! The directory itself is only read. What a copy must never do is taken out of it before its first start with
-//! sockets: subscriptions, user mappings, event triggers, slots, passwords, libraries to load.
+//! The directory itself is only read. What a copy must never do is taken out of it before its first start
+//! with sockets: subscriptions, user mappings, event triggers, slots, passwords, libraries to load.
 
 use crate::reach::{DATABASE, ROLE};
 use crate::request::{DirectoryData, Request, Wish};
@@ -200,7 +200,8 @@ fn questions(version_num: u32) -> Vec<String> {
     let ours = OURS.map(|name| format!("'{name}'")).join(", ");
     let mut all = vec![
         "SELECT 'r' || rolname FROM pg_catalog.pg_authid WHERE oid = 10".to_owned(),
-        "SELECT 'd' || datname FROM pg_catalog.pg_database WHERE datallowconn AND NOT datistemplate".to_owned(),
+        "SELECT 'd' || datname FROM pg_catalog.pg_database WHERE datallowconn AND NOT datistemplate"
+            .to_owned(),
         format!("SELECT 'x' || rolname FROM pg_catalog.pg_authid WHERE oid <> 10 AND rolname IN ({ours})"),
         format!("SELECT 'x' || datname FROM pg_catalog.pg_database WHERE datname IN ({ours})"),
     ];
@@ -405,8 +406,8 @@ pub fn reassign(client: &mut Client, superuser: &str, version_num: u32) -> Resul
     Ok(())
 }
 
-/// What the locale of this machine may have changed in an index. The database is then said to have the version
-/// of this machine: without that no copy could be made for writes.
+/// What the locale of this machine may have changed in an index. The database then gets the version of this
+/// machine: without that no copy could be made for writes.
 ///
 /// Errors: what the server answers.
 pub fn collation_moved(client: &mut Client, version_num: u32) -> Result<Option<String>, Problem> {

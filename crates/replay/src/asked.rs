@@ -90,7 +90,7 @@ impl Asked {
             let objections = self.objections.get_mut(number);
             if let Some(entry) = objections.and_then(|row| row.get_mut(place)) {
                 *entry = Some(format!(
-                    "a constraint refuses it on the base ({sqlstate}): the dump has its row already, or \
+                    "a constraint refuses it on the base ({sqlstate}): the tables have its row already, or \
                      lacks one that it needs"
                 ));
                 *self.dropped.entry(number).or_default() += 1;
@@ -500,8 +500,7 @@ fn of_directory(adopted: &Adopted, servers: &Servers<'_>) -> Vec<String> {
         .collect();
     if !upgraded.is_empty() {
         notes.push(format!(
-            "pg_upgrade made the copy of {}: it has the same pages, and statistics that are drawn anew like \
-             those of all servers",
+            "pg_upgrade made the copy of {}: it has the same pages, and all servers draw new statistics",
             upgraded.join(", ")
         ));
     }
@@ -512,10 +511,10 @@ fn of_directory(adopted: &Adopted, servers: &Servers<'_>) -> Vec<String> {
     );
     if adopted.subscriptions > 0 {
         notes.push(format!(
-            "{} of the directory are not in the copies: none of them connects to a publisher",
+            "{}: no copy connects to a publisher",
             match adopted.subscriptions {
-                1 => "1 subscription".to_owned(),
-                many => format!("{many} subscriptions"),
+                1 => "1 subscription of the directory is not in the copies".to_owned(),
+                many => format!("{many} subscriptions of the directory are not in the copies"),
             }
         ));
     }

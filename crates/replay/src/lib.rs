@@ -1,7 +1,7 @@
 //! What would these servers do with my statements: fail, plan, return?
 //!
-//! A [`replay`] loads a dump into servers of its own, or copies a data directory for them, or takes servers as
-//! they are, explains every statement
+//! A [`replay`] loads a dump into servers of its own, or copies a data directory for them, or takes servers
+//! as they are, explains every statement
 //! of a capture with all its values on each of them, executes what only reads, and says how the candidates
 //! differ from the base. Writes work on copies that are thrown away. No time is measured.
 //!

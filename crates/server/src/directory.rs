@@ -63,8 +63,8 @@ const NOT_STOPPED: [(&str, &str, &str); 5] = [
 ];
 const RECOVER: &str = "start it once with its own version, wait until it accepts connections, and stop it \
                        (pg_ctl -D DIR start; pg_ctl -D DIR stop)";
-const PROMOTE: &str = "use a copy of it: start the copy with its own version, cut off from the primary, promote \
-                       it (pg_ctl -D DIR promote), and stop it";
+const PROMOTE: &str = "use a copy of it: start the copy with its own version, cut off from the primary, \
+                       promote it (pg_ctl -D DIR promote), and stop it";
 
 /// A data directory that was left by a clean shutdown.
 #[derive(Debug, Clone)]
@@ -199,8 +199,8 @@ fn major(path: &Path) -> Result<String, Problem> {
         Err(Problem::new(format!("{} is not a data directory", path.display()))
             .detail(why)
             .hint(
-                "name the directory that has PG_VERSION, such as /var/lib/postgresql/17/main; unpack a backup \
-                 in the tar format first",
+                "name the directory that has PG_VERSION, such as /var/lib/postgresql/17/main; unpack a \
+                 backup in the tar format first",
             ))
     };
     let file = path.join("PG_VERSION");

@@ -99,8 +99,8 @@ pub fn check_upgrade(old: &Installation, new: &Installation) -> Result<(), Probl
     Err(Problem::new("the data directory cannot be upgraded with these targets")
         .detail(format!("pg_upgrade needs programs of both versions; {}", lacking.join("; ")))
         .hint(
-            "prebuilt servers (postgres:VERSION) do not have them: name installed:VERSION, path:DIR or a build \
-             from source (git:DIR@REF) for both versions, or load a dump with --data DUMP",
+            "prebuilt servers (postgres:VERSION) do not have them: name installed:VERSION, path:DIR or a \
+             build from source (git:DIR@REF+def) for both versions, or load a dump with --data DUMP",
         ))
 }
 
@@ -166,7 +166,9 @@ pub(crate) fn problem_of(
 fn last_words(said: &str) -> String {
     let is_told = |line: &&str| {
         let line = line.trim_end();
-        !line.is_empty() && !line.ends_with(" ok") && !line.starts_with("---")
+        // Paths are those of files that go; what is in them follows.
+        let is_path = line.trim_start().starts_with('/');
+        !line.is_empty() && !is_path && !line.ends_with(" ok") && !line.starts_with("---")
     };
     let lines: Vec<&str> = said.lines().filter(is_told).collect();
     let skipped = lines.len().saturating_sub(SHOWN);

@@ -1,9 +1,11 @@
 //! What a replay would send, and to which servers.
 
 use super::clock;
+use super::source::settings_told;
 use super::{COPY_LIMIT, consent, timeout};
 use crate::arguments::replay::{ReplayArguments, Values};
 use deltabench_capture::{Capture, Kind};
+use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_replay::{ClockWish, Consent, Data, Job, Survey, Work, wanting};
 use deltabench_server::DataDirectory;
@@ -11,20 +13,22 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The words of `--dry-run`. No value is among them.
+///
+/// Errors: those of [`copying`].
 pub fn outlook(
     (arguments, clock): (&ReplayArguments, &ClockWish),
     specs: &[TargetSpec],
     capture: &Capture,
     data: Data<'_>,
-) -> String {
+) -> Result<String, Problem> {
     let mut lines = match data {
         Data::Dump { file, survey } => loading(arguments, file.path(), survey),
-        Data::Directory(data) => copying(arguments, data.directory),
+        Data::Directory(data) => copying(arguments, data.directory)?,
         Data::AsIs => looking(specs),
     };
     lines.extend(clock::outlook(clock));
     lines.extend(sending((arguments, specs), capture, data.is_ours()));
-    lines.join("\n")
+    Ok(lines.join("\n"))
 }
 
 /// What deltabench does on servers that already run, before a statement of the user.
@@ -53,8 +57,10 @@ fn targets(arguments: &ReplayArguments) -> String {
 }
 
 /// What deltabench does with a data directory.
-fn copying(arguments: &ReplayArguments, directory: &DataDirectory) -> Vec<String> {
-    vec![
+///
+/// Errors: its settings cannot be read.
+fn copying(arguments: &ReplayArguments, directory: &DataDirectory) -> Result<Vec<String>, Problem> {
+    let mut lines = vec![
         format!(
             "new servers of deltabench, on local sockets: {}; deltabench sends nothing to any other server",
             targets(arguments)
@@ -66,7 +72,9 @@ fn copying(arguments: &ReplayArguments, directory: &DataDirectory) -> Vec<String
             directory.major(),
             directory.bytes() >> 20
         ),
-    ]
+    ];
+    lines.extend(settings_told(directory, arguments.configuration.is_some())?);
+    Ok(lines)
 }
 
 fn loading(arguments: &ReplayArguments, data: &Path, survey: &Survey) -> Vec<String> {

@@ -3,7 +3,6 @@
 use super::read_dump;
 use crate::arguments::conditions::Checksums;
 use crate::arguments::replay::ReplayArguments;
-use crate::console::say;
 use crate::failure::Failure;
 use deltabench_model::problem::Problem;
 use deltabench_model::work::replay::ReplaySetup;
@@ -94,14 +93,11 @@ impl Source {
         }
     }
 
-    /// Its path, and what tells it from another one with the same path.
-    pub fn identity(&self) -> Option<(PathBuf, String)> {
+    /// What tells it from another one with the same path; absent if the servers had the tables.
+    pub fn sha256(&self) -> Option<&str> {
         match self {
-            Self::Dump(dump) => Some((dump.0.path().to_owned(), dump.1.sha256.clone())),
-            Self::Directory { directory, .. } => Some((
-                directory.path().to_owned(),
-                directory.control().sha256.clone(),
-            )),
+            Self::Dump(dump) => Some(&dump.1.sha256),
+            Self::Directory { directory, .. } => Some(&directory.control().sha256),
             Self::AsIs => None,
         }
     }
@@ -112,22 +108,26 @@ fn directory(data: &Path) -> Option<PathBuf> {
     data.to_str()?.strip_prefix(DIRECTORY).map(PathBuf::from)
 }
 
-/// The configuration that a data directory has, by a name for reports; absent if it sets nothing. Says what
-/// of it is taken over.
+/// Settings with the name that reports give them.
+type Named = (String, Vec<(String, String)>);
+
+/// The configuration that a data directory has, by a name for reports; absent if it sets nothing.
 ///
 /// Errors: a file that cannot be read.
-pub fn configuration(
-    source: &Source,
-    has_own: bool,
-) -> Result<Option<(String, Vec<(String, String)>)>, Problem> {
+pub fn configuration(source: &Source) -> Result<Option<Named>, Problem> {
     let Source::Directory { directory, .. } = source else {
         return Ok(None);
     };
-    let settings = directory.settings()?;
-    told(&settings, has_own).iter().for_each(|line| say(line));
+    let taken = directory.settings()?.taken;
     let name = format!("postgresql.conf of {}", directory.path().display());
-    let taken = settings.taken;
-    Ok((!has_own && !taken.is_empty()).then_some((name, taken)))
+    Ok((!taken.is_empty()).then_some((name, taken)))
+}
+
+/// What of the settings of a data directory is taken over, in words; `has_own`: the user names others.
+///
+/// Errors: a file that cannot be read.
+pub fn settings_told(directory: &DataDirectory, has_own: bool) -> Result<Vec<String>, Problem> {
+    Ok(told(&directory.settings()?, has_own))
 }
 
 /// What of the settings of a directory is taken over.
@@ -137,8 +137,8 @@ fn told(settings: &DirectorySettings, has_own: bool) -> Vec<String> {
         lines.push("the settings of the data directory are not used: --config is given".to_owned());
     } else if !settings.has_file {
         lines.push(
-            "the data directory has no postgresql.conf (Debian keeps it in /etc/postgresql): add --config FILE, \
-             or plans are those of default settings"
+            "the data directory has no postgresql.conf (Debian keeps it in /etc/postgresql): add --config \
+             FILE, or plans are those of default settings"
                 .to_owned(),
         );
     }
@@ -156,7 +156,7 @@ fn told(settings: &DirectorySettings, has_own: bool) -> Vec<String> {
     if !settings.left.is_empty() {
         let names: Vec<String> = settings.left.iter().cloned().collect();
         lines.push(format!(
-            "not taken over, because plans and values do not depend on them: {}",
+            "settings that are not taken over (deltabench chooses them, or plans do not need them): {}",
             listed(&names)
         ));
     }
@@ -168,8 +168,8 @@ fn told(settings: &DirectorySettings, has_own: bool) -> Vec<String> {
     }
     if !settings.includes.is_empty() {
         lines.push(format!(
-            "files that its postgresql.conf includes are not read: {}; if they have settings of the planner, add \
-             --config FILE",
+            "files that its postgresql.conf includes are not read: {}; if they have settings of the planner, \
+             add --config FILE",
             listed(&settings.includes)
         ));
     }

@@ -1,7 +1,7 @@
 //! The times of a replay: a run of its own in the lab, which can be resumed.
 
 use super::source::Source;
-use super::{Files, Identity, answer, as_is, code, json_file, publish, read};
+use super::{Files, answer, as_is, code, json_file, publish, read};
 use crate::arguments::replay::ReplayArguments;
 use crate::arguments::results::Resume;
 use crate::bench::{Bench, Measured};
@@ -71,7 +71,7 @@ pub struct Place<'a> {
 pub fn measure(
     mut replayed: Replayed,
     kept: Kept,
-    (request, timing, identity): (&Request<'_>, &Timing, &Identity),
+    (request, timing): (&Request<'_>, &Timing),
     place: Place<'_>,
 ) -> Result<u8, Failure> {
     let Kept {
@@ -89,15 +89,11 @@ pub fn measure(
             path: absolute(request.capture_path),
             sha256: request.capture_sha256.clone(),
         },
-        data: identity.as_ref().map(|(path, sha256)| ReplayedFile {
-            path: absolute(path),
-            sha256: Some(sha256.clone()),
+        data: replayed.data.as_ref().map(|data| ReplayedFile {
+            path: absolute(Path::new(&data.path)),
+            sha256: Some(data.sha256.clone()),
         }),
-        directory_database: replayed
-            .data
-            .as_ref()
-            .and_then(|data| data.directory.as_ref())
-            .map(|directory| directory.database.clone()),
+        directory_database: directory_database(&replayed),
         weighted_by: replayed.covered.weighted_by,
         settings: request
             .servers
@@ -141,6 +137,12 @@ pub fn measure(
     created.map_err(store_problem)?;
     let loaded = Loaded { servers, jobs };
     carry_out(&mut replayed, (request.name, &plan), loaded, place)
+}
+
+/// The database of the data directory that was copied, if one was.
+fn directory_database(replayed: &Replayed) -> Option<String> {
+    let directory = replayed.data.as_ref()?.directory.as_ref()?;
+    Some(directory.database.clone())
 }
 
 /// Measures a stored plan, or what is left of it, and publishes.
@@ -341,7 +343,7 @@ fn wishes(plan: &Plan, setup: &ReplaySetup) -> Result<Vec<Wish>, Problem> {
 /// The dump or data directory that a replay began with.
 fn same_source(setup: &ReplaySetup) -> Result<Source, Failure> {
     let source = Source::again(setup)?;
-    if let (Some(known), Some((_, sha256))) = (&setup.data, &source.identity()) {
+    if let (Some(known), Some(sha256)) = (&setup.data, source.sha256()) {
         same_file(known, Some(sha256)).map_err(Failure::Refused)?;
     }
     Ok(source)

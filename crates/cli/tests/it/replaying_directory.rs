@@ -50,7 +50,10 @@ fn directory(lab: &Lab, cluster: &mut Cluster, publisher: u16) -> PathBuf {
         "ALTER SUBSCRIPTION far ENABLE",
         "CREATE FUNCTION shop.log() RETURNS event_trigger LANGUAGE plpgsql AS \
          $$ BEGIN RAISE EXCEPTION 'no definitions'; END $$",
+        // Of the first superuser: writes would be left out if it kept all rights.
+        "ALTER FUNCTION shop.visit() SECURITY DEFINER",
         "CREATE EVENT TRIGGER log ON ddl_command_start EXECUTE FUNCTION shop.log()",
+        "ALTER ROLE ALL SET default_transaction_read_only = on",
     ] {
         client.execute(sql).unwrap();
     }

@@ -376,8 +376,8 @@ fn a_copied_data_directory_is_told_with_its_version_and_who_upgraded_it() {
         upgraded: vec![1],
     });
     let text = replayed_text(&replayed, 1000);
-    let line = "  data: a copy of a data directory of 15 (264 MB, with its bloat and order of rows), database \
-                shop; pg_upgrade made that of postgres:18.6 random_page_cost=9";
+    let line = "  data: a copy of a data directory of 15 (264 MB, with its bloat and order of rows), \
+                database shop; pg_upgrade made that of postgres:18.6 random_page_cost=9";
     assert!(text.lines().any(|one| one == line), "{text}");
     assert!(text.contains("by ANALYZE and without VACUUM"), "{text}");
     assert!(replayed_markdown(&replayed).contains("**data: a copy of a data directory of 15"));

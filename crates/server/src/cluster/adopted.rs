@@ -43,6 +43,11 @@ const PREPARING: [(&str, &str, u32); 8] = [
     ("max_logical_replication_workers", "0", 100_000),
     ("event_triggers", "off", 170_000),
 ];
+/// What its session sets over the user's settings of the database and of all roles.
+const SESSION: [&str; 2] = [
+    "SET default_transaction_read_only = off",
+    "SET search_path = pg_catalog",
+];
 /// How often a running program is looked at.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Limit for what a server without network does: statements on catalogs, and a checkpoint.
@@ -69,7 +74,9 @@ impl Cluster {
                 from.path().display()
             ))
             .detail(why)
-            .hint("name a build like the one that made the directory, such as installed:VERSION or path:DIR"));
+            .hint(
+                "name a build like the one that made it, such as installed:VERSION or path:DIR",
+            ));
         }
         let own = self.directory.join("configuration");
         self.keep_configuration(&own)?;
@@ -171,7 +178,8 @@ impl Cluster {
         };
         self.clean = false;
         let (mut child, handle) = launch.start()?;
-        let said = converse(&mut child, &(statements.join("\n") + "\n"));
+        let all = [SESSION.map(str::to_owned).as_slice(), statements].concat();
+        let said = converse(&mut child, &(all.join("\n") + "\n"));
         if !handle.wait(PREPARING_LIMIT) {
             // Reaped below in any case.
             let _ = handle.signal(libc::SIGQUIT);
@@ -365,7 +373,7 @@ fn values(said: &str) -> Vec<String> {
 /// What to do about a server that cannot use the copy.
 fn way_out(log: &str) -> &'static str {
     if log.contains("locale") || log.contains("ICU") || log.contains("collation") {
-        "install the locale on this machine (locale-gen), or use targets that have it, such as installed:VERSION"
+        "install the locale on this machine (locale-gen), or use targets with it, such as installed:VERSION"
     } else if log.contains("could not access file") || log.contains("could not load library") {
         "use targets that have this library, such as installed:VERSION or path:DIR"
     } else {
@@ -380,7 +388,7 @@ mod tests {
     #[test]
     fn values_of_a_server_of_one_session_are_read() {
         let said = "\nPostgreSQL stand-alone backend 17.11\nbackend> \t 1: rolname\t(typeid = 19, len = 64, \
-                    typmod = -1, byval = f)\n\t----\n\t 1: rolname = \"my \"\"boss\"\t(typeid = 19, len = 64, \
+                    typmod = -1, byval = f)\n\t----\n\t 1: rolname = \"my \"\"boss\"\t(typeid = 19, len = 6, \
                     typmod = -1, byval = f)\n\t----\nbackend> ";
         assert_eq!(values(said), ["my \"\"boss"]);
     }
