@@ -137,6 +137,23 @@ impl Chooser {
         Ok(self)
     }
 
+    /// Knows a configuration with these settings, too.
+    ///
+    /// Errors: a setting that cannot be chosen, or has more than one line.
+    pub fn knowing_settings(
+        mut self,
+        name: &str,
+        settings: &[(String, String)],
+    ) -> Result<Self, Problem> {
+        let line = |(name, value): &(String, String)| {
+            let value = value.replace('\\', "\\\\").replace('\'', "''");
+            format!("{name} = '{value}'")
+        };
+        let lines: Vec<String> = settings.iter().map(line).collect();
+        self.configurations = self.configurations.with_text(name, &lines.join("\n"))?;
+        Ok(self)
+    }
+
     /// What a server gets: the configuration, except what is asked of all servers, and then its own
     /// settings.
     ///

@@ -3,6 +3,7 @@
 mod as_is;
 mod clock;
 mod outlook;
+mod source;
 pub mod timed;
 
 use crate::arguments::conditions::{Checksums, HugePagesWord, Servers};
@@ -28,9 +29,10 @@ use deltabench_model::replayed::{REPLAYED_FORMAT, ReplayTimes, Replayed, TimeVer
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::to_u64;
 use deltabench_replay::{
-    Answer, Consent, Data, DumpFile, End, Request, Stopped, Survey, Wish, survey,
+    Answer, Consent, Data, DumpFile, End, Request, Stopped, Survey, Wish, check_versions, survey,
 };
 use deltabench_report::{replayed_json, replayed_markdown, replayed_page, replayed_text};
+use source::Source;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,23 +61,25 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         not_redacted(&capture, arguments).map_err(Failure::Refused)?;
     }
     let clock = clock::wish(arguments, &capture).map_err(Failure::Refused)?;
-    let dump = arguments.data.as_deref().map(read_dump).transpose()?;
+    let source = Source::of(arguments)?;
+    let data = source.data();
     if arguments.dry_run {
-        let survey = dump.as_ref().map(|(_, survey)| survey);
-        print_stdout(&outlook::outlook(
-            (arguments, &clock),
-            &specs,
-            &capture,
-            survey,
-        ))?;
+        let told = outlook::outlook((arguments, &clock), &specs, &capture, data);
+        print_stdout(&told.map_err(Failure::Refused)?)?;
         return Ok(0);
     }
-    let data = data(dump.as_ref());
-    let servers = match data {
-        Data::Dump { .. } => wishes(arguments, &specs, config),
-        Data::AsIs => as_is::wishes(&specs),
+    let servers = match data.is_ours() {
+        true => wishes((arguments, &source), &specs, config),
+        false => as_is::wishes(&specs),
     };
     let servers = servers.map_err(Failure::Refused)?;
+    if let Some(copied) = data.directory() {
+        check_versions(copied.directory, &servers).map_err(Failure::Refused)?;
+        let told = source::settings_told(copied.directory, arguments.configuration.is_some());
+        told.map_err(Failure::Refused)?
+            .iter()
+            .for_each(|line| say(line));
+    }
     let host = swept_host(&of_machine(arguments), config)?;
     let interrupted = interrupt::flag()?;
     let name = format!("{PREFIX}{}", run_name(now().0, seed_from_clock()));
@@ -124,15 +128,29 @@ fn carry_out(
     place: Place<'_>,
 ) -> Result<u8, Failure> {
     let name = request.name;
-    say(&match request.data {
-        Data::Dump { .. } => format!(
+    say(&match request.data.is_ours() {
+        true => format!(
             "{name}: servers run as {} and need about {} MB in {}",
             request.user.name,
             request.disk_bytes() >> 20,
             request.workspaces.display()
         ),
-        Data::AsIs => format!("{name}: on servers as they are, in transactions that only read"),
+        false => format!("{name}: on servers as they are, in transactions that only read"),
     });
+    if let Some(copied) = request.data.directory() {
+        let directory = copied.directory;
+        say(&format!(
+            "copying {} of {} ({} MB{}); it is only read",
+            directory.path().display(),
+            directory.major(),
+            directory.bytes() >> 20,
+            match directory.tablespaces() {
+                0 => String::new(),
+                1 => ", with a tablespace".to_owned(),
+                more => format!(", with {more} tablespaces"),
+            }
+        ));
+    }
     let found = deltabench_replay::replay(request, &mut say);
     let Some(found) = answer(found, request.data)? else {
         return Ok(interrupt::STATUS);
@@ -169,11 +187,6 @@ fn read_dump(path: &Path) -> Result<(DumpFile, Survey), Failure> {
     let dump = DumpFile::find(path).map_err(Failure::Refused)?;
     let survey = survey(&dump).map_err(|error| Failure::Refused(error.problem(dump.path())))?;
     Ok((dump, survey))
-}
-
-/// Where the tables are from.
-fn data(dump: Option<&(DumpFile, Survey)>) -> Data<'_> {
-    dump.map_or(Data::AsIs, |(file, survey)| Data::Dump { file, survey })
 }
 
 /// How servers run here.
@@ -231,7 +244,7 @@ fn answer<T>(end: End<T>, data: Data<'_>) -> Result<Option<T>, Failure> {
         Err(Stopped::Failed(problem)) => Err(Failure::Failed(problem)),
         Err(Stopped::Interrupted) => {
             say(match (end.left, data) {
-                (None, Data::Dump { .. }) => {
+                (None, data) if data.is_ours() => {
                     "interrupted; the servers have ended, and their data are removed"
                 }
                 _ => "interrupted",
@@ -429,15 +442,29 @@ fn sha256(path: &Path) -> Result<Option<String>, Problem> {
 
 /// The servers with their settings. Downloads and builds happen here.
 fn wishes(
-    arguments: &ReplayArguments,
+    (arguments, source): (&ReplayArguments, &Source),
     specs: &[TargetSpec],
     config: &Config,
 ) -> Result<Vec<Wish>, Problem> {
-    let of_base = arguments.configuration.as_deref();
+    let named = arguments.configuration.as_deref();
+    let of_directory = match named {
+        Some(_) => None,
+        None => source::configuration(source)?,
+    };
+    let of_base = of_directory
+        .as_ref()
+        .map(|(name, _)| name.as_str())
+        .or(named);
     let of_candidates = arguments.candidate_configuration.as_deref().or(of_base);
     let mut chooser = Chooser::new(&[], None)?;
-    for name in [of_base, of_candidates].into_iter().flatten() {
+    for name in [named, arguments.candidate_configuration.as_deref()]
+        .into_iter()
+        .flatten()
+    {
         chooser = chooser.knowing(name, Path::new(""))?;
+    }
+    if let Some((name, settings)) = &of_directory {
+        chooser = chooser.knowing_settings(name, settings)?;
     }
     let of_all = settings(&arguments.settings)?;
     let own = settings(&arguments.candidate_settings)?;

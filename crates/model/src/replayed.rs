@@ -83,17 +83,34 @@ impl ReplayedFile {
     }
 }
 
-/// A dump that was loaded.
+/// A dump that was loaded, or a data directory that was copied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayedData {
     pub path: String,
-    /// Of the uncompressed text, in hexadecimal.
+    /// Of the uncompressed text, or of the `pg_control` of a directory, in hexadecimal.
     pub sha256: String,
-    /// Of the uncompressed text.
+    /// Of the uncompressed text, or of the directory on disk.
     pub bytes: u64,
     /// Version of the dumped server, if the dump says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dumped_from: Option<String>,
+    /// Absent for a dump.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<ReplayedDirectory>,
+}
+
+/// A data directory of which each server had a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayedDirectory {
+    /// The version that made it: `17`.
+    pub major: String,
+    /// What tells it, and its last checkpoint, from others.
+    pub identity: String,
+    /// The database that was replayed on.
+    pub database: String,
+    /// Places of the servers whose copy `pg_upgrade` made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub upgraded: Vec<usize>,
 }
 
 /// A server of a replay.

@@ -1,8 +1,10 @@
 //! What all servers said of a workload, and the report that follows from it.
 
+use crate::adopted::Adopted;
 use crate::asking::{AllRows, Plans, Shapes};
 use crate::clock::{CLOCK_MOVED, DATA_MOVED, asks_for_time};
 use crate::consent::{Consent, Facts};
+use crate::dump::reaching_out;
 use crate::request::Request;
 use crate::safety::Volatile;
 use crate::servers::{Member, Servers};
@@ -15,8 +17,8 @@ use deltabench_capture::{Capture, Kind};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{
     Covered, MadeUpValues, OldPlan, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed,
-    ReplayedClock, ReplayedData, ReplayedFile, ReplayedLoadFailure, ReplayedPlan, ReplayedServer,
-    ReplayedStatement, ReplayedWrite, ResultVerdict,
+    ReplayedClock, ReplayedData, ReplayedDirectory, ReplayedFile, ReplayedLoadFailure,
+    ReplayedPlan, ReplayedServer, ReplayedStatement, ReplayedWrite, ResultVerdict,
 };
 use deltabench_model::units::count;
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,7 +90,7 @@ impl Asked {
             let objections = self.objections.get_mut(number);
             if let Some(entry) = objections.and_then(|row| row.get_mut(place)) {
                 *entry = Some(format!(
-                    "a constraint refuses it on the base ({sqlstate}): the dump has its row already, or \
+                    "a constraint refuses it on the base ({sqlstate}): the tables have its row already, or \
                      lacks one that it needs"
                 ));
                 *self.dropped.entry(number).or_default() += 1;
@@ -316,12 +318,7 @@ impl Asked {
                 path: request.capture_path.display().to_string(),
                 sha256: request.capture_sha256.clone(),
             },
-            data: request.data.dump().map(|(file, survey)| ReplayedData {
-                path: file.path().display().to_string(),
-                sha256: survey.sha256.clone(),
-                bytes: survey.bytes,
-                dumped_from: survey.dumped_from.clone(),
-            }),
+            data: data(request, servers),
             servers: servers.members.iter().map(server).collect(),
             draws: request.draws(),
             differences: servers.differences.clone(),
@@ -372,17 +369,25 @@ impl Asked {
     }
 
     fn notes(&self, request: &Request<'_>, servers: &Servers<'_>) -> Vec<String> {
-        let Some((_, survey)) = request.data.dump() else {
+        if !request.data.is_ours() {
             return self.notes_as_is(servers);
-        };
+        }
         let mut notes: Vec<String> = servers.members.iter().flat_map(unanalysed).collect();
         if !self.missing_roles.is_empty() {
             notes.push(format!(
-                "role-missing: the dump has no {}; their statements are replayed by a role that may read and \
+                "role-missing: the {} has no {}; their statements are replayed by a role that may read and \
                  change all tables, without row security",
+                if servers.adopted.is_some() { "data directory" } else { "dump" },
                 self.missing_roles.join(", ")
             ));
         }
+        if let Some(adopted) = &servers.adopted {
+            notes.extend(servers.notes.iter().cloned());
+            notes.extend(of_directory(adopted, servers));
+        }
+        let Some((_, survey)) = request.data.dump() else {
+            return notes;
+        };
         notes.extend(locale(survey.locale.as_deref()));
         let skipped = &survey.skipped;
         if skipped
@@ -454,6 +459,74 @@ fn unanalysed(member: &Member<'_>) -> Option<String> {
         "not-analysed: {server} has no statistics of {first}{more}: plans that read it are not those of \
          production"
     ))
+}
+
+/// What the servers have, in the report.
+fn data(request: &Request<'_>, servers: &Servers<'_>) -> Option<ReplayedData> {
+    if let Some((file, survey)) = request.data.dump() {
+        return Some(ReplayedData {
+            path: file.path().display().to_string(),
+            sha256: survey.sha256.clone(),
+            bytes: survey.bytes,
+            dumped_from: survey.dumped_from.clone(),
+            directory: None,
+        });
+    }
+    let (copied, adopted) = request.data.directory().zip(servers.adopted.as_ref())?;
+    let directory = copied.directory;
+    Some(ReplayedData {
+        path: directory.path().display().to_string(),
+        sha256: directory.control().sha256.clone(),
+        bytes: directory.bytes(),
+        dumped_from: None,
+        directory: Some(ReplayedDirectory {
+            major: directory.major().to_owned(),
+            identity: directory.control().identity(),
+            database: adopted.database.clone(),
+            upgraded: adopted.upgraded.clone(),
+        }),
+    })
+}
+
+/// What was taken out of copies of a data directory, and how those of other versions were made.
+fn of_directory(adopted: &Adopted, servers: &Servers<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let upgraded = adopted
+        .upgraded
+        .iter()
+        .filter_map(|place| servers.members.get(*place));
+    let upgraded: Vec<&str> = upgraded
+        .map(|member| member.wish.installation.resolved.as_str())
+        .collect();
+    if !upgraded.is_empty() {
+        notes.push(format!(
+            "pg_upgrade made the copy of {}: it has the same pages, and all servers draw new statistics",
+            upgraded.join(", ")
+        ));
+    }
+    notes.push(
+        "the copies have no passwords, user mappings, subscriptions and slots, event triggers are disabled, \
+         and only the superuser of deltabench has its rights; so foreign tables cannot be read"
+            .to_owned(),
+    );
+    if adopted.subscriptions > 0 {
+        notes.push(format!(
+            "{}: no copy connects to a publisher",
+            match adopted.subscriptions {
+                1 => "1 subscription of the directory is not in the copies".to_owned(),
+                many => format!("{many} subscriptions of the directory are not in the copies"),
+            }
+        ));
+    }
+    let reaching = reaching_out(&adopted.extensions, &adopted.foreign_servers);
+    if !reaching.is_empty() {
+        notes.push(format!(
+            "network: the database has {}: its functions and indexes may have reached other machines while \
+             statements were explained; deltabench does not stop them",
+            reaching.join(", ")
+        ));
+    }
+    notes
 }
 
 /// What the locale of the databases may change.

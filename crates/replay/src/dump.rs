@@ -13,4 +13,4 @@ pub use error::DumpError;
 pub use file::DumpFile;
 pub use item::Skipped;
 pub use load::{LoadFailure, Loaded, Loading, load};
-pub use survey::{Survey, survey};
+pub use survey::{Survey, reaching_out, survey};

@@ -1,6 +1,7 @@
 //! What would these servers do with my statements: fail, plan, return?
 //!
-//! A [`replay`] loads a dump into servers of its own, or takes servers as they are, explains every statement
+//! A [`replay`] loads a dump into servers of its own, or copies a data directory for them, or takes servers
+//! as they are, explains every statement
 //! of a capture with all its values on each of them, executes what only reads, and says how the candidates
 //! differ from the base. Writes work on copies that are thrown away. No time is measured.
 //!
@@ -15,6 +16,7 @@
 //! # }
 //! ```
 
+mod adopted;
 mod asked;
 mod asking;
 mod clause;
@@ -41,11 +43,12 @@ mod why;
 mod work;
 mod writes;
 
+pub use adopted::check_versions;
 pub use clock::{ClockWish, asks_for_time};
 pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
 pub use replay::{Answer, End, Kept, Stopped, load_again, replay};
-pub use request::{Data, Request, Wish};
+pub use request::{Data, DirectoryData, Request, Wish};
 pub use session::{ErrorClass, gone, is_conflict, violates};
 pub use substitutes::wanting;
 pub use timed::{MixedLines, Start, TimedJob, TimedServers};

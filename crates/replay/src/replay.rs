@@ -3,7 +3,7 @@
 use crate::asked::Asked;
 use crate::asking::{Asking, Shapes};
 use crate::made_up::make_up;
-use crate::request::{Data, Request};
+use crate::request::Request;
 use crate::safety::Volatile;
 use crate::servers::{Member, Servers};
 use crate::shape::Roots;
@@ -314,6 +314,13 @@ fn load(
     servers: &mut Servers<'_>,
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), Problem> {
+    if let Some(adopted) = &servers.adopted {
+        tell(&format!(
+            "copies of the data directory are ready, with database {}; drawing statistics",
+            adopted.database
+        ));
+        return servers.draw_first(request);
+    }
     let Some((dump, survey)) = request.data.dump() else {
         return Ok(());
     };
@@ -348,15 +355,15 @@ fn explain(
     tell: &mut dyn FnMut(&str),
 ) -> Result<(), Problem> {
     for draw in 0..request.draws() {
-        tell(&match request.data {
-            Data::Dump { .. } => format!(
+        tell(&match request.data.is_ours() {
+            true => format!(
                 "statistics {} of {}: every statement is explained",
                 draw + 1,
                 request.draws
             ),
-            Data::AsIs => "every statement is explained".to_owned(),
+            false => "every statement is explained".to_owned(),
         });
-        // The first statistics came with the load.
+        // The first statistics came with the load or the copy.
         let explained = side_by_side(request, asking, |asking| {
             if draw > 0 {
                 asking.reach.analyze()?;

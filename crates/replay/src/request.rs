@@ -6,7 +6,7 @@ use crate::dump::{DumpFile, Survey};
 use deltabench_capture::{Capture, Kind, Statement};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::installation::Installation;
-use deltabench_server::ServerUser;
+use deltabench_server::{DataDirectory, ServerUser};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -30,8 +30,18 @@ pub enum Data<'a> {
         file: &'a DumpFile,
         survey: &'a Survey,
     },
+    /// Servers of our own have a copy of a data directory.
+    Directory(DirectoryData<'a>),
     /// Servers of somebody else have them.
     AsIs,
+}
+
+/// A data directory that is copied.
+#[derive(Debug, Clone, Copy)]
+pub struct DirectoryData<'a> {
+    pub directory: &'a DataDirectory,
+    /// The database that is replayed on; absent: that of the capture, or the only one.
+    pub database: Option<&'a str>,
 }
 
 impl<'a> Data<'a> {
@@ -39,8 +49,21 @@ impl<'a> Data<'a> {
     pub fn dump(self) -> Option<(&'a DumpFile, &'a Survey)> {
         match self {
             Self::Dump { file, survey } => Some((file, survey)),
-            Self::AsIs => None,
+            Self::Directory(_) | Self::AsIs => None,
         }
+    }
+
+    /// The data directory that is copied.
+    pub fn directory(self) -> Option<DirectoryData<'a>> {
+        match self {
+            Self::Directory(data) => Some(data),
+            Self::Dump { .. } | Self::AsIs => None,
+        }
+    }
+
+    /// Whether servers of our own have the tables.
+    pub fn is_ours(self) -> bool {
+        !matches!(self, Self::AsIs)
     }
 }
 
@@ -94,18 +117,26 @@ const EMPTY_BYTES: u64 = 200 << 20;
 impl Request<'_> {
     /// How often statistics are drawn, with those that are there.
     pub fn draws(&self) -> u32 {
-        match self.data {
-            Data::Dump { .. } => self.draws,
-            Data::AsIs => 1,
+        match self.data.is_ours() {
+            true => self.draws,
+            false => 1,
         }
     }
 
     /// Disk that all servers need together, bytes: an estimate.
     pub fn disk_bytes(&self) -> u64 {
-        let Some((_, survey)) = self.data.dump() else {
-            return 0;
+        let (data, copied) = match self.data {
+            Data::Dump { survey, .. } => (
+                survey.data_bytes.saturating_mul(GROWTH),
+                survey.data_bytes.saturating_mul(COPIED),
+            ),
+            // Of a cluster with several databases only one is copied for writes.
+            Data::Directory(data) => {
+                let bytes = data.directory.bytes();
+                (bytes, bytes.min(self.copy_limit))
+            }
+            Data::AsIs => return 0,
         };
-        let copied = survey.data_bytes.saturating_mul(COPIED);
         let may_write = |statement: &Statement| matches!(statement.kind, Kind::Write | Kind::Lock);
         let writes = self.consent.writes && self.capture.statements.iter().any(may_write);
         let copy = if writes && copied <= self.copy_limit {
@@ -113,7 +144,7 @@ impl Request<'_> {
         } else {
             0
         };
-        let each = survey.data_bytes.saturating_mul(GROWTH) + copy + EMPTY_BYTES;
+        let each = data.saturating_add(copy).saturating_add(EMPTY_BYTES);
         let servers = self.servers.len() + usize::from(self.timed);
         each.saturating_mul(deltabench_model::units::count(servers))
     }

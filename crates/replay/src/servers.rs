@@ -1,9 +1,10 @@
 //! The servers of a replay: clusters of our own, each with the dump in one database.
 
+use crate::adopted::{self, Adopted};
 use crate::clock::{Ahead, SetClock};
 use crate::dump::{DumpFile, LoadFailure, Loaded, Loading, load};
 use crate::reach::{DATABASE, ROLE, Reach, analyze, superuser};
-use crate::request::{Data, Request, Wish};
+use crate::request::{Request, Wish};
 use crate::session::{connect, query, quoted, run};
 use crate::shape::Roots;
 use crate::theirs::Theirs;
@@ -84,6 +85,8 @@ pub struct Servers<'a> {
     pub members: Vec<Member<'a>>,
     /// Absent without a server of our own.
     workspace: Option<Workspace>,
+    /// What is known of copies of a data directory.
+    pub adopted: Option<Adopted>,
     /// How the data sets of servers of somebody else differ.
     pub differences: Vec<String>,
     /// What tells them from others, the base first.
@@ -101,13 +104,14 @@ impl<'a> Servers<'a> {
     ///
     /// Errors: too little disk or memory, a directory that cannot be made.
     pub fn prepare(request: &Request<'_>) -> Result<Self, Problem> {
-        let workspace = match request.data {
-            Data::Dump { .. } => Some(Self::workspace(request)?),
-            Data::AsIs => None,
+        let workspace = match request.data.is_ours() {
+            true => Some(Self::workspace(request)?),
+            false => None,
         };
         Ok(Self {
             members: Vec::new(),
             workspace,
+            adopted: None,
             differences: Vec::new(),
             data_sets: Vec::new(),
             notes: Vec::new(),
@@ -135,13 +139,20 @@ impl<'a> Servers<'a> {
     /// Errors: an extension that a server lacks, a setting that it does not take; a role that may do too
     /// much, a database that is another one.
     pub fn start(&mut self, request: &'a Request<'_>) -> Result<(), Problem> {
-        let (Some(workspace), Some((_, survey))) = (&self.workspace, request.data.dump()) else {
+        let Some(workspace) = &self.workspace else {
             return self.look(request);
         };
-        let mut clusters = Vec::new();
-        for (place, wish) in request.servers.iter().enumerate() {
-            clusters.push(create((request, workspace), place, wish)?);
-        }
+        let (mut clusters, adopted) = match request.data.directory() {
+            Some(data) => {
+                let (clusters, adopted) = adopted::clusters(request, workspace, data)?;
+                (clusters, Some(adopted))
+            }
+            None => {
+                let wishes = request.servers.iter().enumerate();
+                let make = |(place, wish)| create((request, workspace), place, wish);
+                (wishes.map(make).collect::<Result<Vec<_>, _>>()?, None)
+            }
+        };
         let wanted = SetClock::of(&request.clock, workspace.directory());
         let started = wanted.and_then(|clock| {
             let endpoints = start_all(&mut clusters, &request.servers, clock.as_ref())?;
@@ -165,6 +176,18 @@ impl<'a> Servers<'a> {
         self.members = started
             .map(|((wish, cluster), endpoint)| Member::ours(wish, cluster, endpoint))
             .collect();
+        self.adopted = adopted;
+        self.have_database(request)
+    }
+
+    /// Makes sure that each server has what the tables need, and makes an empty database for a dump.
+    fn have_database(&self, request: &Request<'_>) -> Result<(), Problem> {
+        if let Some(adopted) = &self.adopted {
+            return self.check_extensions(&adopted.extensions);
+        }
+        let Some((_, survey)) = request.data.dump() else {
+            return Ok(());
+        };
         self.check_extensions(&survey.extensions)?;
         for member in &self.members {
             let mut client = connect(&member.reach.endpoint, &superuser("postgres"))?;
@@ -224,12 +247,19 @@ impl<'a> Servers<'a> {
         if lacking.is_empty() {
             return Ok(());
         }
-        Err(Problem::new("a server lacks extensions of the dump")
-            .detail(lacking.join("\n"))
-            .hint(
-                "name a tree that has them (path:DIR, installed:18), or dump without them: \
+        let of = if self.adopted.is_some() {
+            "data directory"
+        } else {
+            "dump"
+        };
+        Err(
+            Problem::new(format!("a server lacks extensions of the {of}"))
+                .detail(lacking.join("\n"))
+                .hint(
+                    "name a tree that has them (path:DIR, installed:18), or dump without them: \
                  `pg_dump --extension=plpgsql` (14 and later)",
-            ))
+                ),
+        )
     }
 
     /// Loads the dump into all servers at the same time.
@@ -268,6 +298,43 @@ impl<'a> Servers<'a> {
         }
     }
 
+    /// Has statistics of copies of a data directory drawn, on all servers at the same time.
+    ///
+    /// Errors: what a server answers.
+    pub fn draw_first(&mut self, request: &Request<'_>) -> Result<(), Problem> {
+        let Some(adopted) = &self.adopted else {
+            return Ok(());
+        };
+        let members = self.members.iter();
+        let all: Vec<(Reach, u32)> = members
+            .map(|member| (member.reach.clone(), member.wish.installation.version_num))
+            .collect();
+        let end = || all.iter().for_each(|(reach, _)| reach.end_sessions());
+        let drawn = watched(
+            &all,
+            request.interrupted,
+            |(reach, version_num)| {
+                let mut client = reach.own()?;
+                adopted::reassign(&mut client, &adopted.superuser, *version_num)?;
+                // No VACUUM: it would take the bloat away.
+                let without = analyze(&mut client, "ANALYZE")?;
+                Ok((
+                    without,
+                    adopted::collation_moved(&mut client, *version_num)?,
+                ))
+            },
+            end,
+        );
+        for (member, drawn) in self.members.iter_mut().zip(drawn) {
+            let (without, note) = drawn?;
+            member.without_statistics = without;
+            member.data_bytes = member.cluster.as_ref().map(Cluster::bytes_on_disk);
+            self.notes.extend(note);
+        }
+        self.notes.dedup();
+        Ok(())
+    }
+
     /// Makes the roles that replay on servers of our own, and lets them log in.
     ///
     /// Shape:  the roles of `wanted` that are on all servers and log in there.
@@ -302,8 +369,13 @@ impl<'a> Servers<'a> {
                 )?;
             }
             make_replayer(&mut client)?;
-            if there.contains(PRODUCTION_SUPERUSER) {
-                let role = PRODUCTION_SUPERUSER;
+            let superuser = self
+                .adopted
+                .as_ref()
+                .map(|adopted| adopted.superuser.as_str());
+            let superuser = superuser.unwrap_or(PRODUCTION_SUPERUSER);
+            if there.contains(superuser) && superuser != SUPERUSER {
+                let role = quoted(superuser);
                 run(&mut client, &format!("ALTER ROLE {role} BYPASSRLS"))?;
                 run(&mut client, &format!("GRANT {ROLE} TO {role}"))?;
             }
@@ -464,8 +536,15 @@ pub fn settings(wish: &Wish, connections: u32) -> Vec<(String, String)> {
         false,
     );
     settings.extend(OURS.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    if wish.installation.version_num >= WITH_SUBSCRIPTIONS {
+        // A subscription of a data directory could connect to production.
+        settings.push(("max_logical_replication_workers".to_owned(), "0".to_owned()));
+    }
     settings
 }
+
+/// The first version with subscriptions.
+const WITH_SUBSCRIPTIONS: u32 = 100_000;
 
 /// What to do about rows that the base refuses.
 fn way_out(sqlstate: &str) -> &'static str {

@@ -4,7 +4,7 @@
 //! statement finds the rows of the dump.
 
 use crate::asking::{AllRows, Answer, Asking};
-use crate::dump::Survey;
+use crate::dump::reaching_out;
 use crate::reach::{Reach, Tables};
 use crate::request::Request;
 use crate::results::{Reading, Rows};
@@ -31,6 +31,10 @@ const CASCADES_WITH_ALL_RIGHTS: &str = "SELECT c.relname FROM pg_catalog.pg_trig
     WHERE k.conrelid = c.oid AND k.contype = 'f'
       AND (k.confdeltype NOT IN ('a', 'r') OR k.confupdtype NOT IN ('a', 'r')))
   ORDER BY 1 LIMIT 1";
+/// With what statements may reach other machines.
+const EXTENSIONS: &str = "SELECT extname FROM pg_catalog.pg_extension";
+const FOREIGN_SERVERS: &str =
+    "SELECT 'the foreign server ' || srvname FROM pg_catalog.pg_foreign_server";
 /// Size of the database that is copied.
 const SIZE: &str = "SELECT pg_catalog.pg_database_size(pg_catalog.current_database())";
 
@@ -76,11 +80,18 @@ pub fn obstacle(request: &Request<'_>, base: &Reach) -> Result<Option<String>, P
     if request.consent.functions {
         return Ok(None);
     }
-    let survey = request.data.dump().map(|(_, survey)| survey);
-    let reaching = survey.map_or_else(Vec::new, Survey::reaching_out);
+    let names = |rows: Vec<Vec<Option<String>>>| rows.into_iter().flatten().flatten().collect();
+    let mut extensions: BTreeSet<String> = names(query(&mut client, EXTENSIONS)?);
+    let mut foreign_servers: BTreeSet<String> = names(query(&mut client, FOREIGN_SERVERS)?);
+    let mut of = "database";
+    if let Some((_, survey)) = request.data.dump() {
+        (extensions, foreign_servers) = (survey.extensions.clone(), survey.foreign_servers.clone());
+        of = "dump";
+    }
+    let reaching = reaching_out(&extensions, &foreign_servers);
     if !reaching.is_empty() {
         return Ok(Some(format!(
-            "writes are left out: the dump has {}, with which its triggers and defaults may reach other \
+            "writes are left out: the {of} has {}, with which its triggers and defaults may reach other \
              machines; --allow-functions executes them",
             reaching.join(", ")
         )));

@@ -2,6 +2,7 @@
 //!
 //! The JSON is a contract (`docs/reference/replay.schema.json`): fields are added, never renamed.
 
+mod data;
 mod findings;
 mod made_up;
 mod markdown;
@@ -56,6 +57,9 @@ pub fn replayed_text(replayed: &Replayed, width: usize) -> String {
 
 fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> {
     let mut lines = wrapped(&head(replayed, place), width, 0, 2);
+    if let Some(data) = data::sentence(replayed, place) {
+        lines.extend(wrapped(&data, width, 2, 4));
+    }
     if let Some(head) = times::head(replayed, place) {
         lines.extend(wrapped(&head, width, 2, 4));
     }
@@ -420,12 +424,12 @@ pub(crate) fn left_out(replayed: &Replayed) -> Vec<String> {
     let base = replayed.servers.first();
     let on_disk = base.and_then(|server| server.data_bytes);
     texts.push(format!(
-        "{each} server drew its statistics {}, after loading {}{}",
+        "{each} server drew its statistics {}, {}{}",
         match replayed.draws {
             1 => "once".to_owned(),
             draws => format!("{draws} times"),
         },
-        base_name(&data.path),
+        data::drawn_on(data),
         on_disk.map_or_else(String::new, |bytes| format!(
             " ({} on disk)",
             megabytes(bytes)

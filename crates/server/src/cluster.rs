@@ -1,5 +1,7 @@
 //! One initialised data directory with its server.
 
+mod adopted;
+
 use crate::counter::{COUNTS, Counter};
 use crate::failure::failed;
 use crate::kernel;
@@ -287,14 +289,7 @@ impl Cluster {
     /// full disk.
     pub fn copy_data(&mut self, from: &Self) -> Result<(), Problem> {
         self.check_stopped("replace the data of")?;
-        from.check_stopped("copy")?;
-        if !from.clean {
-            return Err(
-                Problem::new(format!("cannot copy cluster {}", from.name)).detail(
-                    "its server did not stop cleanly, so its data would have to be recovered first",
-                ),
-            );
-        }
+        from.check_at_rest()?;
         if self.installation.binary_sha256 != from.installation.binary_sha256 {
             return Err(Problem::new(format!(
                 "cannot copy cluster {} to {}",
@@ -371,6 +366,19 @@ impl Cluster {
             )));
         }
         Ok(())
+    }
+
+    /// Errors: its server runs, or did not stop cleanly.
+    fn check_at_rest(&self) -> Result<(), Problem> {
+        self.check_stopped("copy")?;
+        if self.clean {
+            return Ok(());
+        }
+        Err(
+            Problem::new(format!("cannot copy cluster {}", self.name)).detail(
+                "its server did not stop cleanly, so its data would have to be recovered first",
+            ),
+        )
     }
 
     fn with_tail(&self, problem: Problem) -> Problem {

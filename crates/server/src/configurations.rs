@@ -15,6 +15,7 @@ pub use catalogue::{Catalogue, check_known};
 pub use entry::{Entry, Kind};
 pub use history::changes;
 pub(crate) use history::period;
+pub(crate) use reading::setting_of;
 pub use translation::{Translation, translations};
 pub use values::check_values;
 

@@ -42,6 +42,7 @@ mod cluster;
 mod configuration;
 mod configurations;
 mod counter;
+mod directory;
 mod failure;
 mod huge_pages;
 mod kernel;
@@ -59,6 +60,7 @@ mod spawn;
 mod sweep;
 mod template;
 mod tree;
+mod upgrade;
 mod user;
 mod workspace;
 
@@ -71,6 +73,7 @@ pub use configurations::{
     changes, check_known, check_values, is_auto, tell, translations,
 };
 pub use counter::{Counter, counts_file};
+pub use directory::{Control, DataDirectory, DirectorySettings, State};
 pub use huge_pages::HugePages;
 pub use network::Network;
 pub use process::{ENGINE_MARK, Frozen, Handle};
@@ -81,6 +84,7 @@ pub use settings::{Normal, megabytes, normalise, unmet};
 pub use spawn::Launch;
 pub use sweep::sweep;
 pub use template::Template;
+pub use upgrade::check_upgrade;
 pub use user::ServerUser;
 pub use workspace::Workspace;
 

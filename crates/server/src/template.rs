@@ -84,7 +84,7 @@ impl Template {
 }
 
 /// `9.6` or `18`.
-fn major(version_num: u32) -> String {
+pub(crate) fn major(version_num: u32) -> String {
     if version_num >= 100_000 {
         (version_num / 10_000).to_string()
     } else {

@@ -30,6 +30,18 @@ pub(crate) fn make_directory(path: &Path, mode: u32, owner: Option<Owner>) -> Re
 /// Errors: anything in it that is neither file nor directory: a link may lead to data that the copy
 /// would share.
 pub(crate) fn copy_tree(from: &Path, to: &Path, owner: Option<Owner>) -> Result<(), Problem> {
+    copy_tree_while(from, to, owner, &|| Ok(()))
+}
+
+/// The same, asking before each file whether to go on.
+///
+/// Errors: as [`copy_tree`]; what `go_on` says.
+pub(crate) fn copy_tree_while(
+    from: &Path,
+    to: &Path,
+    owner: Option<Owner>,
+    go_on: &dyn Fn() -> Result<(), Problem>,
+) -> Result<(), Problem> {
     make_directory(to, 0o700, owner)?;
     let entries = std::fs::read_dir(from).map_err(|error| failed("read", from, &error))?;
     let mut names = Vec::new();
@@ -44,8 +56,9 @@ pub(crate) fn copy_tree(from: &Path, to: &Path, owner: Option<Owner>) -> Result<
         let kind = std::fs::symlink_metadata(&source)
             .map_err(|error| failed("look at", &source, &error))?
             .file_type();
+        go_on()?;
         if kind.is_dir() {
-            copy_tree(&source, &target, owner)?;
+            copy_tree_while(&source, &target, owner, go_on)?;
         } else if kind.is_file() {
             copy_file(&source, &target, owner)?;
         } else {

@@ -167,15 +167,25 @@ impl Cluster {
         self.server.id()
     }
 
+    /// Stops the server, whoever is connected; its data directory, as a clean shutdown leaves it.
+    pub fn stop(&mut self) -> PathBuf {
+        self.shut_down();
+        self.directory.join("data")
+    }
+
     /// Stops the server, whoever is connected, and starts it again.
     pub fn restart(&mut self) {
+        self.shut_down();
+        self.server = self.program.spawn().unwrap();
+        self.wait_until_ready();
+    }
+
+    fn shut_down(&mut self) {
         let stopped = Command::new("kill")
             .args(["-INT", &self.server.id().to_string()])
             .status();
         assert!(stopped.unwrap().success());
         self.server.wait().unwrap();
-        self.server = self.program.spawn().unwrap();
-        self.wait_until_ready();
     }
 
     /// Waits until it takes connections.
@@ -200,11 +210,14 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // SIGQUIT: the data is thrown away, so there is nothing to write back.
-        let _ = Command::new("kill")
-            .args(["-QUIT", &self.server.id().to_string()])
-            .status();
-        let _ = self.server.wait();
+        // One that was stopped is reaped, and its number may be somebody else's.
+        if matches!(self.server.try_wait(), Ok(None)) {
+            // SIGQUIT: the data is thrown away, so there is nothing to write back.
+            let _ = Command::new("kill")
+                .args(["-QUIT", &self.server.id().to_string()])
+                .status();
+            let _ = self.server.wait();
+        }
         let _ = fs::remove_dir_all(&self.directory);
     }
 }

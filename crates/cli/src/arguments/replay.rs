@@ -34,10 +34,13 @@ pub struct ReplayArguments {
     /// The candidates, for example postgres:18 or path:/opt/pg18; dsn:… if the base is one
     #[arg(required = true)]
     pub candidates: Vec<String>,
-    /// The tables: a plain dump of pg_dump, also .gz and .zst; other dumps if pg_restore is in the PATH.
-    /// Servers that already run (dsn:…) have them
-    #[arg(long, value_name = "DUMP")]
+    /// The tables: a plain dump of pg_dump, also .gz and .zst; other dumps if pg_restore is in the PATH; or
+    /// datadir:DIR, a stopped data directory, which is copied. Servers that already run (dsn:…) have them
+    #[arg(long, value_name = "DUMP|datadir:DIR")]
     pub data: Option<PathBuf>,
+    /// The database of a data directory [default: that of the capture, or the only one]
+    #[arg(long, value_name = "NAME")]
+    pub database: Option<String>,
     /// Compare plans, errors and results, and measure no time
     #[arg(long)]
     pub plans_only: bool,

@@ -1,28 +1,34 @@
 //! What a replay would send, and to which servers.
 
 use super::clock;
+use super::source::settings_told;
 use super::{COPY_LIMIT, consent, timeout};
 use crate::arguments::replay::{ReplayArguments, Values};
 use deltabench_capture::{Capture, Kind};
+use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
-use deltabench_replay::{ClockWish, Consent, Job, Survey, Work, wanting};
+use deltabench_replay::{ClockWish, Consent, Data, Job, Survey, Work, wanting};
+use deltabench_server::DataDirectory;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The words of `--dry-run`. No value is among them; without a survey the servers have the tables.
+/// The words of `--dry-run`. No value is among them.
+///
+/// Errors: those of [`copying`].
 pub fn outlook(
     (arguments, clock): (&ReplayArguments, &ClockWish),
     specs: &[TargetSpec],
     capture: &Capture,
-    survey: Option<&Survey>,
-) -> String {
-    let mut lines = match survey.zip(arguments.data.as_deref()) {
-        Some((survey, data)) => loading(arguments, data, survey),
-        None => looking(specs),
+    data: Data<'_>,
+) -> Result<String, Problem> {
+    let mut lines = match data {
+        Data::Dump { file, survey } => loading(arguments, file.path(), survey),
+        Data::Directory(data) => copying(arguments, data.directory)?,
+        Data::AsIs => looking(specs),
     };
     lines.extend(clock::outlook(clock));
-    lines.extend(sending((arguments, specs), capture, survey.is_some()));
-    lines.join("\n")
+    lines.extend(sending((arguments, specs), capture, data.is_ours()));
+    Ok(lines.join("\n"))
 }
 
 /// What deltabench does on servers that already run, before a statement of the user.
@@ -44,17 +50,40 @@ fn looking(specs: &[TargetSpec]) -> Vec<String> {
     lines
 }
 
+/// The targets as they were named.
+fn targets(arguments: &ReplayArguments) -> String {
+    let all = std::iter::once(&arguments.base).chain(&arguments.candidates);
+    all.map(String::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// What deltabench does with a data directory.
+///
+/// Errors: its settings cannot be read.
+fn copying(arguments: &ReplayArguments, directory: &DataDirectory) -> Result<Vec<String>, Problem> {
+    let mut lines = vec![
+        format!(
+            "new servers of deltabench, on local sockets: {}; deltabench sends nothing to any other server",
+            targets(arguments)
+        ),
+        format!(
+            "each would get a copy of {} of {} ({} MB), which is only read; pg_upgrade makes those of other \
+             versions; the copies lose passwords, subscriptions, user mappings and slots before they listen",
+            directory.path().display(),
+            directory.major(),
+            directory.bytes() >> 20
+        ),
+    ];
+    lines.extend(settings_told(directory, arguments.configuration.is_some())?);
+    Ok(lines)
+}
+
 fn loading(arguments: &ReplayArguments, data: &Path, survey: &Survey) -> Vec<String> {
-    let names: Vec<&str> = std::iter::once(&arguments.base)
-        .chain(&arguments.candidates)
-        .map(String::as_str)
-        .collect();
     let dumped = survey.dumped_from.as_ref();
     let from = dumped.map_or_else(String::new, |version| format!(" of {version}"));
     let mut lines = vec![
         format!(
             "new servers of deltabench, on local sockets: {}; deltabench sends nothing to any other server",
-            names.join(", ")
+            targets(arguments)
         ),
         format!(
             "each would load {}{from}: {} statements, rows of {} tables, {} MB",

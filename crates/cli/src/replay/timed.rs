@@ -1,6 +1,7 @@
 //! The times of a replay: a run of its own in the lab, which can be resumed.
 
-use super::{Files, answer, as_is, code, data, json_file, publish, read, read_dump};
+use super::source::Source;
+use super::{Files, answer, as_is, code, json_file, publish, read};
 use crate::arguments::replay::ReplayArguments;
 use crate::arguments::results::Resume;
 use crate::bench::{Bench, Measured};
@@ -20,7 +21,7 @@ use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{Replayed, ReplayedFile};
 use deltabench_model::work::replay::{DataSet, ReplaySetup};
-use deltabench_replay::{ClockWish, Consent, DumpFile, Kept, Request, Survey, Wish, load_again};
+use deltabench_replay::{ClockWish, Consent, Kept, Request, Wish, load_again};
 use deltabench_report::replayed_json;
 use deltabench_run::events::Observer;
 use deltabench_run::session::SessionEnd;
@@ -88,10 +89,11 @@ pub fn measure(
             path: absolute(request.capture_path),
             sha256: request.capture_sha256.clone(),
         },
-        data: request.data.dump().map(|(file, survey)| ReplayedFile {
-            path: absolute(file.path()),
-            sha256: Some(survey.sha256.clone()),
+        data: replayed.data.as_ref().map(|data| ReplayedFile {
+            path: absolute(Path::new(&data.path)),
+            sha256: Some(data.sha256.clone()),
         }),
+        directory_database: directory_database(&replayed),
         weighted_by: replayed.covered.weighted_by,
         settings: request
             .servers
@@ -135,6 +137,12 @@ pub fn measure(
     created.map_err(store_problem)?;
     let loaded = Loaded { servers, jobs };
     carry_out(&mut replayed, (request.name, &plan), loaded, place)
+}
+
+/// The database of the data directory that was copied, if one was.
+fn directory_database(replayed: &Replayed) -> Option<String> {
+    let directory = replayed.data.as_ref()?.directory.as_ref()?;
+    Some(directory.database.clone())
 }
 
 /// Measures a stored plan, or what is left of it, and publishes.
@@ -238,7 +246,7 @@ pub fn resume(
     let found = super::sha256(&capture_path).map_err(Failure::Refused)?;
     same_file(&setup.capture, found.as_deref()).map_err(Failure::Refused)?;
     let capture = Capture::open(&capture_path).map_err(Failure::Refused)?;
-    let dump = setup.data.as_ref().map(same_dump).transpose()?;
+    let source = same_source(setup)?;
     let (host, interrupted) = (bench.host.clone(), Arc::clone(&bench.interrupted));
     let request = Request {
         name: run,
@@ -246,7 +254,7 @@ pub fn resume(
         capture: &capture,
         capture_path: &capture_path,
         capture_sha256: setup.capture.sha256.clone(),
-        data: data(dump.as_ref()),
+        data: source.data(),
         make_up: setup.made_up,
         draws: 1,
         consent: consented(setup),
@@ -332,11 +340,13 @@ fn wishes(plan: &Plan, setup: &ReplaySetup) -> Result<Vec<Wish>, Problem> {
     servers.zip(&setup.settings).map(wish).collect()
 }
 
-/// The dump that a replay began with.
-fn same_dump(known: &ReplayedFile) -> Result<(DumpFile, Survey), Failure> {
-    let dump = read_dump(Path::new(&known.path))?;
-    same_file(known, Some(&dump.1.sha256)).map_err(Failure::Refused)?;
-    Ok(dump)
+/// The dump or data directory that a replay began with.
+fn same_source(setup: &ReplaySetup) -> Result<Source, Failure> {
+    let source = Source::again(setup)?;
+    if let (Some(known), Some(sha256)) = (&setup.data, source.sha256()) {
+        same_file(known, Some(sha256)).map_err(Failure::Refused)?;
+    }
+    Ok(source)
 }
 
 /// Refuses servers that have other data than those that a replay began with, and says which restarted.

@@ -25,6 +25,7 @@ mod records;
 mod refusals;
 mod replaying;
 mod replaying_as_is;
+mod replaying_directory;
 mod replaying_made_up;
 mod replaying_times;
 mod replaying_writes;

@@ -255,6 +255,7 @@ pub mod tests {
             settings: Vec::new(),
             mix: None,
             data_sets: Vec::new(),
+            directory_database: None,
             made_up: false,
             clock: None,
             timeout_seconds: 60,

@@ -14,6 +14,10 @@ pub struct ReplaySetup {
     /// Where the tables are from; absent if the servers had them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<ReplayedFile>,
+    /// The database of a data directory, if the tables are from one; absent for a dump. The hash of the data
+    /// is that of `pg_control` then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory_database: Option<String>,
     /// What the shares of the statements are shares of.
     pub weighted_by: WeightedBy,
     /// A statement that moves the workload by less than this share is not measured on, 0.001 is 0.1 %.

@@ -66,13 +66,21 @@ impl Survey {
     /// Extensions and foreign servers with which the dump may reach other machines while it is loaded and
     /// explained.
     pub fn reaching_out(&self) -> Vec<&str> {
-        let untrusted = |name: &str| name.starts_with("pl") && name.ends_with('u');
-        let names = self.extensions.iter().map(String::as_str);
-        names
-            .filter(|name| REACHING_OUT.contains(name) || untrusted(name))
-            .chain(self.foreign_servers.iter().map(String::as_str))
-            .collect()
+        reaching_out(&self.extensions, &self.foreign_servers)
     }
+}
+
+/// Those of these extensions, and the foreign servers, with which statements may reach other machines.
+pub fn reaching_out<'a>(
+    extensions: &'a BTreeSet<String>,
+    foreign_servers: &'a BTreeSet<String>,
+) -> Vec<&'a str> {
+    let untrusted = |name: &str| name.starts_with("pl") && name.ends_with('u');
+    let names = extensions.iter().map(String::as_str);
+    names
+        .filter(|name| REACHING_OUT.contains(name) || untrusted(name))
+        .chain(foreign_servers.iter().map(String::as_str))
+        .collect()
 }
 
 /// Reads a dump to its end.

@@ -2,7 +2,7 @@
 
 use super::findings::{Finding, Section, verdicts};
 use super::parting::Parting;
-use super::{changed_for, head, left_out, made_up, mix, server_name, times, why};
+use super::{changed_for, data, head, left_out, made_up, mix, server_name, times, why};
 use crate::html::{Document, document};
 use deltabench_model::replayed::{
     ErrorVerdict, PlanLine, PlanVerdict, ReplayVerdict, Replayed, ReplayedStatement, ResultVerdict,
@@ -27,6 +27,7 @@ pub fn replayed_page(replayed: &Replayed) -> String {
 fn candidate(replayed: &Replayed, place: usize) -> Markup {
     html! {
         h1 { (head(replayed, place)) }
+        @if let Some(text) = data::sentence(replayed, place) { p.lead { (text) } }
         @if let Some(text) = times::head(replayed, place) { p.lead { (text) } }
         @if let Some(text) = mix::sentence(replayed, place) { p.lead { (text) } }
         (server_time(replayed, place))
@@ -228,10 +229,7 @@ fn conditions(replayed: &Replayed) -> Markup {
             }
             li { "statements: " (replayed.capture.path)
                  @if let Some(hash) = &replayed.capture.sha256 { ", SHA-256 " (hash) } }
-            @if let Some(data) = &replayed.data {
-                li { "data: " (data.path) ", SHA-256 " (data.sha256)
-                     @if let Some(version) = &data.dumped_from { ", dumped from " (version) } }
-            }
+            @if let Some(data) = &replayed.data { li { (data::provenance(data)) } }
         }
     }
 }

@@ -2,9 +2,9 @@ use super::parting::Parting;
 use super::*;
 use deltabench_model::replayed::{
     Covered, ErrorVerdict, LeftOut, MadeUpValues, MixTime, OnServer, PlanChange, PlanLine,
-    PlanShare, REPLAYED_FORMAT, ReplayFailure, ReplayTimes, ReplayedData, ReplayedFile,
-    ReplayedLoadFailure, ReplayedMix, ReplayedPlan, ReplayedServer, ReplayedWrite, StatementTime,
-    TimeParts, TimeRatio, TimeVerdict, WeightedBy, WorkloadTime,
+    PlanShare, REPLAYED_FORMAT, ReplayFailure, ReplayTimes, ReplayedData, ReplayedDirectory,
+    ReplayedFile, ReplayedLoadFailure, ReplayedMix, ReplayedPlan, ReplayedServer, ReplayedWrite,
+    StatementTime, TimeParts, TimeRatio, TimeVerdict, WeightedBy, WorkloadTime,
 };
 
 fn server(name: &str, settings: &[(&str, &str)]) -> ReplayedServer {
@@ -181,6 +181,7 @@ pub(crate) fn replayed() -> Replayed {
             sha256: "ef".to_owned(),
             bytes: 1000,
             dumped_from: Some("14.24".to_owned()),
+            directory: None,
         }),
         servers: vec![
             server("postgres:14.24", &[]),
@@ -360,6 +361,28 @@ fn a_candidate_has_its_own_coverage_and_without_a_total_its_verdicts() {
     let head = head(&replayed);
     assert!(head.starts_with("no total of the workload"), "{head}");
     assert!(head.contains("slower"), "{head}");
+}
+
+#[test]
+fn a_copied_data_directory_is_told_with_its_version_and_who_upgraded_it() {
+    let mut replayed = timed();
+    let data = replayed.data.as_mut().unwrap();
+    data.path = "/var/lib/postgresql/15/main".to_owned();
+    data.bytes = 264 << 20;
+    data.directory = Some(ReplayedDirectory {
+        major: "15".to_owned(),
+        identity: "system 7, checkpoint 0/1".to_owned(),
+        database: "shop".to_owned(),
+        upgraded: vec![1],
+    });
+    let text = replayed_text(&replayed, 1000);
+    let line = "  data: a copy of a data directory of 15 (264 MB, with its bloat and order of rows), \
+                database shop; pg_upgrade made that of postgres:18.6 random_page_cost=9";
+    assert!(text.lines().any(|one| one == line), "{text}");
+    assert!(text.contains("by ANALYZE and without VACUUM"), "{text}");
+    assert!(replayed_markdown(&replayed).contains("**data: a copy of a data directory of 15"));
+    let page = replayed_page(&replayed);
+    assert!(page.contains("of 15, system 7, checkpoint 0/1") && !page.contains("after loading"));
 }
 
 #[test]

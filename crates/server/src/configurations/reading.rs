@@ -36,6 +36,22 @@ pub(super) fn read(file: &str, text: &str) -> Result<(Option<String>, Vec<Statem
     ))
 }
 
+/// The setting in a line of a server's own file, its name in lower case; `include_dir` and its like are
+/// settings, too. Absent: the line has none, or one that cannot be read.
+pub(crate) fn setting_of(line: &str) -> Option<(String, String)> {
+    let (name, value) = match statement(line) {
+        Ok(Some(Statement::Set(name, value))) => (name, value),
+        Ok(Some(Statement::Include(value))) => ("include".to_owned(), value),
+        Ok(_) => return None,
+        Err(_) => {
+            let (name, value) = line.trim().split_once([' ', '\t', '='])?;
+            let value = value.trim_matches([' ', '\t', '=', '\'']);
+            (name.to_ascii_lowercase(), value.to_owned())
+        }
+    };
+    Some((name, value))
+}
+
 fn statement(line: &str) -> Result<Option<Statement>, String> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {

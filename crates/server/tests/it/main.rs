@@ -9,6 +9,8 @@ mod cluster;
 #[cfg(test)]
 mod configurations;
 #[cfg(test)]
+mod directory;
+#[cfg(test)]
 mod failures;
 #[cfg(test)]
 mod guide;
