@@ -20,6 +20,8 @@ pub(crate) struct Point {
     pub(crate) version: usize,
     /// Log-ratio to the anchor.
     pub(crate) level: Estimate,
+    /// What it is called below the chart, if it is the first or the last.
+    pub(crate) name: String,
     /// What is said of it.
     pub(crate) title: String,
     /// Points of one number are joined by a line.
@@ -115,6 +117,7 @@ pub(crate) fn band(points: &[Point], marks: &[Mark], size: &Size, label: &str) -
             @else { line.equal x1="0" x2=(wide) y1=(scale.y(0.0)) y2=(scale.y(0.0)) {} }
             @for run in joined(points) { (joined_band(run, &scale)) }
             @for mark in marks.iter().filter(is_inside) { (shown(mark, &scale)) }
+            @if size.has_axis { (names(points, size)) }
             @if size.has_axis { @for point in points {
                 circle cx=(scale.x(point.x)) cy=(scale.y(point.level.value)) r="3" {
                     title { (point.title) }
@@ -157,6 +160,23 @@ fn axis(scale: &Scale<'_>) -> Markup {
     }
 }
 
+/// What the first and the last point are called, below them.
+fn names(points: &[Point], size: &Size) -> Markup {
+    let Size {
+        width,
+        height,
+        left,
+        ..
+    } = size;
+    let ends = points.first().zip(points.last());
+    html! {
+        @if let Some((first, last)) = ends.filter(|_| points.len() > 1) {
+            text x=(left) y=(height - 4.0) { (first.name) }
+            text x=(width - 4.0) y=(height - 4.0) text-anchor="end" { (last.name) }
+        }
+    }
+}
+
 /// Points of one line that follow each other.
 fn joined(points: &[Point]) -> impl Iterator<Item = &[Point]> {
     points.chunk_by(|one, other| one.line == other.line)
@@ -189,11 +209,13 @@ fn shown(mark: &Mark, scale: &Scale<'_>) -> Markup {
     let Size {
         height, has_axis, ..
     } = scale.size;
+    // Notes have a row of their own: a change and a note may be at one place.
+    let row = if mark.class == "note" { "28" } else { "12" };
     html! {
         g.mark.(mark.class) {
             title { (mark.title) }
             line x1=(x) x2=(x) y1=(if *has_axis { 16.0 } else { 0.0 }) y2=(height) {}
-            @if *has_axis { text x=(x) y="12" text-anchor="middle" { (mark.label) } }
+            @if *has_axis { text x=(x) y=(row) text-anchor="middle" { (mark.label) } }
         }
     }
 }
@@ -220,6 +242,7 @@ mod tests {
                 low: value - 0.01,
                 high: value + 0.01,
             },
+            name: format!("v{x}"),
             title: String::new(),
             line,
         }
@@ -235,6 +258,7 @@ mod tests {
         let text = band(&points, &[], &LARGE, "levels").into_string();
         assert_eq!(text.matches("<polygon").count(), 1);
         assert_eq!(text.matches("<circle").count(), 3);
+        assert!(text.contains(">v0</text>") && text.contains(">v2</text>"));
         assert!(
             text.contains("+2.0 %") && text.contains("class=\"whisker\""),
             "{text}"

@@ -229,6 +229,7 @@ pub(crate) fn levels(host: &HostTrend, network: &Network) -> Vec<Point> {
             x: band::place(points.len()),
             version: at,
             level: level.change,
+            name: version.name.clone(),
             title: format!("{} {figure}", version.name),
             line,
         });

@@ -145,6 +145,7 @@ fn by_time(host: &HostTrend, runs: &[TrendPoint], notes: &[Note<'_>], base: &str
             x: notes::moment_x(run.began_unix_ms),
             version: one.version,
             level,
+            name: words::date(run.began_unix_ms),
             title,
             // Runs are not joined: each has a luck of its own.
             line: one.run * host.versions.len() + one.version,
