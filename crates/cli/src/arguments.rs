@@ -161,7 +161,7 @@ pub enum Command {
         after_help = "Example: deltabench triage 1a2b3c4d --explained 'the kernel was updated'"
     )]
     Triage(TriageArguments),
-    /// Write beside a version or a moment what you know of it: trends show it
+    /// Write down what you know of a version or a moment: trends show it
     #[command(after_help = "Example: deltabench annotate --version 18.4 'LTO on'")]
     Annotate(AnnotateArguments),
     /// List anchors, or let one follow another, so that levels go on

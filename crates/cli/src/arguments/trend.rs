@@ -107,6 +107,7 @@ pub enum NoteKind {
     Expected,
     /// Something about the machine or its surroundings
     Environment,
+    /// Anything else
     Note,
 }
 
