@@ -73,7 +73,8 @@ describe('the pages of a lab', () => {
   it('lead from a change to its versions, cell by cell, and hide what cannot be told', async () => {
     await on('lab/changes', { viewport: narrow, colorScheme: 'dark' }, async (page) => {
       await fits(page, 'changes');
-      await page.focus('#confirmed tbody th a');
+      await page.selectOption('[name=metric]', 'throughput');
+      await page.focus('#confirmed tr:not([hidden]) th[scope=row] a');
       await page.keyboard.press('Enter');
       await page.waitForURL(/\/change\//);
       await fits(page, 'change');
