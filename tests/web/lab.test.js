@@ -8,15 +8,22 @@ import { describe, it } from 'node:test';
 import { browsed, on, phone, picture } from './browser.js';
 
 const narrow = { width: 360, height: 740 };
+/** Nothing is wider than the screen. */
+async function fits(page, name) {
+  await picture(page, `lab-${name}-phone`, { fullPage: true });
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  const screen = page.viewportSize().width;
+  assert.ok(width <= screen, `${name} is ${width} wide`);
+}
 const shown = (page) => page.locator('[data-text]:visible').count();
 
 describe('the pages of a lab', () => {
   it('filter runs by text, target and state, and keep the choice in the address', async () => {
     await on('lab/runs', {}, async (page) => {
-      assert.equal(await shown(page), 30);
+      assert.equal(await shown(page), 31);
       await page.fill('[name=q]', '18.3 point-query');
       assert.equal(await shown(page), 2);
-      assert.equal(await page.textContent('#count'), '2 of 30');
+      assert.equal(await page.textContent('#count'), '2 of 31');
       await page.fill('[name=q]', '');
       await page.selectOption('[name=target]', 'postgres:18.7');
       assert.equal(await shown(page), 1);
@@ -45,8 +52,8 @@ describe('the pages of a lab', () => {
   it('say what changed and are readable without a script and in the dark', async () => {
     await on('lab/index', { javaScriptEnabled: false, colorScheme: 'dark' }, async (page) => {
       await picture(page, 'lab-dark', { fullPage: true });
-      assert.match(await page.textContent('h1'), /2 regressions/);
-      assert.equal(await page.locator('#changes tbody tr').count(), 2);
+      assert.match(await page.textContent('h1'), /3 regressions/);
+      assert.equal(await page.locator('#changes tbody tr').count(), 3);
       assert.match(await page.textContent('#changes tbody tr'), /slower.*-5\.0 %/);
       const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
       assert.equal(dark, 'rgb(20, 23, 27)');
@@ -61,6 +68,43 @@ describe('the pages of a lab', () => {
         assert.ok(width <= narrow.width, `${name} is ${width} wide`);
       });
     }
+  });
+
+  it('lead from a change to its versions, cell by cell, and hide what cannot be told', async () => {
+    await on('lab/changes', { viewport: narrow, colorScheme: 'dark' }, async (page) => {
+      await fits(page, 'changes');
+      await page.selectOption('[name=metric]', 'throughput');
+      await page.focus('#confirmed tr:not([hidden]) th[scope=row] a');
+      await page.keyboard.press('Enter');
+      await page.waitForURL(/\/change\//);
+      await fits(page, 'change');
+      assert.match(await page.textContent('h1'), /point-query@1 slower, postgres:17\.11 → postgres:18\.9/);
+      await page.click('text=all cells of these two versions');
+      await page.waitForURL(/\/compare\//);
+      await fits(page, 'compare');
+      assert.equal(await shown(page), 3);
+      await page.selectOption('[name=show]', 'differs');
+      assert.equal(await shown(page), 1);
+      assert.match(await page.textContent('[data-text]:visible'), /slower/);
+      await page.click('[data-text]:visible th a');
+      await page.waitForURL(/\/trend\//);
+      await fits(page, 'trend');
+      assert.match(await page.textContent('#notes'), /18\.4: LTO on/);
+    });
+  });
+
+  it('show each cell as a band with its last event, also on a phone', async () => {
+    await on('lab/trends', {}, async (page) => {
+      await picture(page, 'lab-trends', { fullPage: true });
+      assert.equal(await page.locator('.grid svg').count(), 6);
+      await page.selectOption('[name=changed]', 'confirmed');
+      assert.ok(await shown(page) < 6);
+      await page.setViewportSize(narrow);
+      await fits(page, 'trends');
+      await page.click('[data-text]:visible .small');
+      await page.waitForURL(/\/trend\//);
+      assert.equal(await page.locator('figure svg').count(), 4);
+    });
   });
 
   it('lead from a change to its run and back to the lab', async () => {

@@ -34,7 +34,10 @@ use results::{
 use selfcheck::{CalibrateArguments, CrosscheckArguments, DoctorArguments, Selfbench};
 use site::{PublishArguments, WebArguments};
 use std::path::PathBuf;
-use trend::{ChangesArguments, NightlyArguments, TrendArguments, TriageArguments};
+use trend::{
+    AnchorArguments, AnnotateArguments, ChangesArguments, NightlyArguments, TrendArguments,
+    TriageArguments,
+};
 
 /// Is this database slower than that one, where, by how much, and why - with error bars.
 #[derive(Debug, Parser)]
@@ -158,6 +161,12 @@ pub enum Command {
         after_help = "Example: deltabench triage 1a2b3c4d --explained 'the kernel was updated'"
     )]
     Triage(TriageArguments),
+    /// Write down what you know of a version or a moment: trends show it
+    #[command(after_help = "Example: deltabench annotate --version 18.4 'LTO on'")]
+    Annotate(AnnotateArguments),
+    /// List anchors, or let one follow another, so that levels go on
+    #[command(after_help = "Example: deltabench anchor replace postgres:17.11 postgres:18.6")]
+    Anchor(AnchorArguments),
     /// Compare a server with itself, or with a known slowdown, to see how often the verdict is right
     #[command(after_help = "Example: deltabench calibrate postgres:18 --runs 10 --inject 3%")]
     Calibrate(CalibrateArguments),

@@ -1,5 +1,6 @@
 //! The time of day, and what is made of it.
 
+use deltabench_model::problem::Problem;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Seconds and milliseconds since 1970.
@@ -38,9 +39,82 @@ pub fn seed_from_clock() -> u64 {
     deltabench_workload::mix(u64::from(now.subsec_nanos()), &[now.as_secs()]) >> 11
 }
 
+/// A moment that somebody wrote, milliseconds since 1970: `2026-11-25`, `2026-11-25T10:30`, both in UTC, or
+/// `now`.
+///
+/// Errors: another form, a day that no calendar has, a time to come.
+pub fn moment(text: &str) -> Result<i64, Problem> {
+    if text == "now" {
+        return Ok(now().1);
+    }
+    let at = parsed(text).ok_or_else(|| {
+        Problem::new(format!("`{text}` is no moment"))
+            .hint("write 2026-11-25T10:30, in UTC, or now")
+    })?;
+    if at > now().1 {
+        return Err(Problem::new(format!("{text} is still to come"))
+            .hint("times are in UTC; write now for this moment"));
+    }
+    Ok(at)
+}
+
+fn parsed(text: &str) -> Option<i64> {
+    let text = text.strip_suffix('Z').unwrap_or(text);
+    let (day, clock) = text.split_once(['T', ' ']).unwrap_or((text, "0:0"));
+    let numbers = |text: &str, by: char| -> Option<Vec<u16>> {
+        text.split(by).map(|part| part.parse().ok()).collect()
+    };
+    let (day, clock) = (numbers(day, '-')?, numbers(clock, ':')?);
+    let [year, month, day] = day.as_slice() else {
+        return None;
+    };
+    let (hour, minute, second) = match clock.as_slice() {
+        [hour, minute] => (*hour, *minute, 0),
+        [hour, minute, second] => (*hour, *minute, *second),
+        _ => return None,
+    };
+    let small = |number: u16| u8::try_from(number).ok();
+    let month = time::Month::try_from(small(*month)?).ok()?;
+    let date = time::Date::from_calendar_date(i32::from(*year), month, small(*day)?).ok()?;
+    let at = date
+        .with_hms(small(hour)?, small(minute)?, small(second)?)
+        .ok()?;
+    at.assume_utc().unix_timestamp().checked_mul(1000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_is_a_day_a_minute_or_now() {
+        assert_eq!(moment("2026-11-21T11:20").unwrap(), 1_795_260_000_000);
+        assert_eq!(moment("2026-11-21 11:20:00Z").unwrap(), 1_795_260_000_000);
+        assert_eq!(moment("2026-11-21").unwrap(), 1_795_219_200_000);
+        assert!(moment("now").is_ok());
+        for bad in [
+            "",
+            "yesterday",
+            "2026-02-30",
+            "2026-11-21T25:00",
+            "2026-11-21T1",
+            "11:20",
+        ] {
+            assert!(
+                moment(bad)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("is no moment"),
+                "{bad}"
+            );
+        }
+        assert!(
+            moment("2199-01-01")
+                .unwrap_err()
+                .to_string()
+                .contains("still to come")
+        );
+    }
 
     #[test]
     fn a_run_is_named_by_its_time_and_seed() {

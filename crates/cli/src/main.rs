@@ -94,6 +94,8 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Changes(changes) => trend::changes(&changes, &config),
         Command::Nightly(nightly) => nightly::nightly(&nightly, &config),
         Command::Triage(triage) => trend::triage(&triage, &config),
+        Command::Annotate(annotate) => trend::annotate::annotate(&annotate, &config),
+        Command::Anchor(anchor) => trend::anchors::anchor(&anchor, &config),
         Command::Invalidate(invalidate) => invalidate::invalidate(&invalidate, &config),
         Command::Export(export) => export::export(&export, &config),
         Command::Publish(publish) => site::publish(&publish, &config),

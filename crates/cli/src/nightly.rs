@@ -28,7 +28,10 @@ use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::to_f64;
 use deltabench_observe::host_identity;
+use deltabench_report::words;
 use deltabench_run::session::SessionEnd;
+use deltabench_store::{LOCK_NAME, RunState, Store};
+use deltabench_trend::TRIED_FOR_MS;
 use std::collections::BTreeSet;
 use tries::{Try, tries};
 
@@ -41,6 +44,9 @@ pub fn nightly(arguments: &NightlyArguments, config: &Config) -> Result<u8, Fail
     let options = &arguments.options;
     check(options).map_err(Failure::Refused)?;
     let (anchor, new) = sides(arguments, config).map_err(Failure::Refused)?;
+    for line in unfinished(&open_store(config)?)? {
+        say(&line);
+    }
     let before = runs_so_far(config)?;
     let is_dry = options.iter().any(|option| option == "--dry-run");
     match third(&anchor, &new, config)? {
@@ -192,6 +198,24 @@ fn third(anchor: &PlannedServer, new: &PlannedServer, config: &Config) -> Result
     };
     check_in_place(&host, new).map_err(Failure::Refused)?;
     let (base, own) = (version_key(anchor), version_key(new));
+    let name = |at: usize| {
+        host.versions
+            .get(at)
+            .map_or("", |version| version.name.as_str())
+    };
+    let is_old = |at: usize| {
+        host.versions
+            .get(at)
+            .is_some_and(|version| version.identity == base)
+    };
+    if let Some(era) = host.eras().iter().find(|era| is_old(era.before)) {
+        say(&format!(
+            "note: {} follows {} since {}: name it with --anchor",
+            name(era.after),
+            name(era.before),
+            words::date(era.at_unix_ms)
+        ));
+    }
     let last = host.last_beside(&base, new, |_| true);
     let earlier = host.last_beside(&base, new, |version| version.identity != own);
     let version = |at: Option<usize>| at.and_then(|at| host.versions.get(at));
@@ -255,6 +279,34 @@ fn this_host(metrics: &[Metric], config: &Config) -> Result<Vec<HostTrend>, Fail
         }
     }
     Ok(all)
+}
+
+/// What is left of earlier nights that were killed or interrupted: their runs count for nothing until
+/// somebody resumes them.
+fn unfinished(store: &Store) -> Result<Vec<String>, Failure> {
+    // A run that is measured now is not left over; the night itself will be refused.
+    if deltabench_proc::locks::is_locked(&store.lab().join(LOCK_NAME)) {
+        return Ok(Vec::new());
+    }
+    let mut lines = Vec::new();
+    for run in store.runs().map_err(store_problem)? {
+        let is_open = !matches!(run.state, RunState::Planned | RunState::Finished);
+        let is_fresh = now().1 - run.state_unix_ms <= TRIED_FOR_MS;
+        if is_open && is_fresh && is_night(&store.plan(&run.run).map_err(store_problem)?.command) {
+            lines.push(format!(
+                "note: {} of an earlier night ended after {} of {} blocks and counts for nothing yet: \
+                 `deltabench resume {}` continues it",
+                run.run, run.blocks_done, run.blocks_planned, run.run
+            ));
+        }
+    }
+    Ok(lines)
+}
+
+/// Whether a command line is that of a night.
+fn is_night(command: &[String]) -> bool {
+    let own = command.iter().skip(1).take_while(|word| *word != "--");
+    own.into_iter().any(|word| word == "nightly")
 }
 
 /// The runs of the lab.
@@ -325,6 +377,29 @@ mod tests {
 
     fn words(all: &[&str]) -> Vec<String> {
         all.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_a_killed_night_left_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(directory.path()).unwrap();
+        let mut plan = deltabench_testkit::small_run::plan();
+        let night = ["deltabench", "--lab", "x", "nightly", "--anchor", "a", "b"];
+        for (name, command, state) in [
+            ("killed", &night[..], RunState::Running),
+            ("finished", &night, RunState::Finished),
+            (
+                "compared",
+                &["deltabench", "compare", "--", "nightly"],
+                RunState::Running,
+            ),
+        ] {
+            plan.command = words(command);
+            store.create_run(name, &plan, state, now().1).unwrap();
+        }
+        let told = unfinished(&store).unwrap();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("killed of an earlier night ended after 0 of 8 blocks"));
     }
 
     #[test]

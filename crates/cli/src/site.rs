@@ -5,6 +5,7 @@ use crate::clock::seed_from_clock;
 use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
+use crate::trend::places::commits;
 use deltabench_model::problem::Problem;
 use deltabench_site::Lab;
 use deltabench_site::web::Door;
@@ -31,6 +32,7 @@ pub fn publish(arguments: &PublishArguments, config: &Config) -> Result<u8, Fail
 
 fn open(config: &Config, shows_hosts: bool) -> Result<Lab, Failure> {
     Lab::open(&config.lab, shows_hosts)
+        .map(|lab| lab.with_places(commits))
         .map_err(|problem: Problem| Failure::Refused(problem.hint("name the lab with --lab DIR")))
 }
 

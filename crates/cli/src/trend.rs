@@ -1,5 +1,7 @@
-//! `deltabench trend`, `changes` and `triage`: versions over time, and where they changed.
+//! `deltabench trend`, `changes`, `triage`, `annotate`, `anchor`: versions over time, where they changed.
 
+pub mod anchors;
+pub mod annotate;
 mod json;
 pub mod places;
 mod shown;
@@ -32,21 +34,36 @@ pub fn trend(arguments: &TrendArguments, config: &Config) -> Result<u8, Failure>
     let metric = [arguments.metric.metric()];
     let hosts = hosts(&store, &metric, arguments.which.host.as_deref())?;
     let said = store.triages().map_err(store_problem)?;
+    let notes = store.annotations().map_err(store_problem)?;
     let (mut lines, mut all) = (Vec::new(), Vec::new());
     for host in &hosts {
         let cells = cells(host, &arguments.cells).map_err(Failure::Refused)?;
         let anchor = arguments.anchor.as_deref();
-        let anchor = anchor.map(|name| version(host, name)).transpose();
+        let anchor = anchor.map(|name| known_version(host, name)).transpose();
         let anchor = anchor.map_err(Failure::Refused)?;
         lines.extend(shown::host(host));
         if arguments.cells.is_empty() {
             lines.extend(shown::overview(host, &cells, anchor));
+            lines.extend(annotate::lines(
+                annotate::of_host(host, None, &notes),
+                wide(),
+            ));
         } else {
             for cell in &cells {
                 lines.extend(shown::cell(host, *cell, anchor, &said));
+                let name = host.cells.get(*cell).map(|cell| cell.name.as_str());
+                lines.extend(annotate::lines(
+                    annotate::of_host(host, name, &notes),
+                    wide(),
+                ));
             }
         }
-        all.push(json::trend(host, &cells, anchor, &said));
+        let mut value = json::trend(host, &cells, anchor, &said);
+        if let Some(fields) = value.as_object_mut() {
+            let own = annotate::values(annotate::of_host(host, None, &notes));
+            fields.insert("annotations".to_owned(), own);
+        }
+        all.push(value);
     }
     if hosts.is_empty() {
         lines = shown::nothing();
@@ -283,12 +300,15 @@ pub fn workload(cell: &str) -> &str {
     cell.split_once('@').map_or(cell, |(name, _)| name)
 }
 
+/// Whether a host has measured a version of this name.
+fn is_named(host: &HostTrend, asked: &str) -> bool {
+    host.versions.iter().any(|version| version.is_called(asked))
+}
+
 /// The version that a name means: the newest where several builds have it.
-fn version(host: &HostTrend, asked: &str) -> Result<usize, Problem> {
+fn known_version(host: &HostTrend, asked: &str) -> Result<usize, Problem> {
     let all = || host.versions.iter().enumerate();
-    let is_it = |name: &str| name == asked || name.strip_prefix("postgres:") == Some(asked);
-    let found =
-        all().filter(|(_, version)| is_it(&version.name) || version.installation.asked == asked);
+    let found = all().filter(|(_, version)| version.is_called(asked));
     if let Some((at, _)) = found.max_by_key(|(_, version)| version.first_ms) {
         return Ok(at);
     }

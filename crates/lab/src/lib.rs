@@ -32,7 +32,10 @@ pub use placebos::{CountedRun, Placebos};
 pub use sensitivity::sensitivity_name;
 pub use series::{series_of, stored as series_of_run};
 pub use sessions::session_name;
-pub use trend::{Change, HostTrend, TrendCell, TrendRun, Version, trends, version_line};
+pub use trend::{
+    Change, ComparedCell, Era, HostTrend, KnownRuns, TrendCell, TrendPoint, TrendRun, Version,
+    trends, version_line,
+};
 pub use withdrawal::cell_label;
 
 use deltabench_model::problem::Problem;

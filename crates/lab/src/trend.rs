@@ -1,19 +1,26 @@
 //! Versions over time: what all runs of a host say of each version and of the steps between them.
 
+mod anchors;
+mod known;
+mod over_time;
+mod pairs;
+
 use crate::history::{Hour, branch, version_key};
 use crate::hosts::RunHost;
-use crate::judged::Judged;
-use crate::series::stored;
 use crate::store_problem;
-use crate::withdrawal::leave_out;
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
+pub use anchors::Era;
+use deltabench_compare::comparison::Metric;
 use deltabench_compare::thresholds::HOURS_ASSUMED;
 use deltabench_model::installation::Installation;
-use deltabench_model::occasion::{HostClass, Series};
+use deltabench_model::occasion::HostClass;
 use deltabench_model::plan::{CellId, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_store::{RunState, Store};
 use deltabench_trend::{Assumed, Build, Measured, Network, Run, State, Suspicion, Watch};
+pub use known::KnownRuns;
+use known::{JudgedRun, Said};
+pub use over_time::TrendPoint;
+pub use pairs::ComparedCell;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,6 +88,7 @@ pub struct HostTrend {
     pub unplaced: Vec<String>,
     builds: Vec<Build>,
     measured: Vec<Run>,
+    eras: Vec<Era>,
 }
 
 /// What the runs of each host say of metrics over time, metric by metric, the host of the newest run first.
@@ -95,59 +103,19 @@ pub fn trends(
     metrics: &[Metric],
     places: &dyn Fn(&[&Installation]) -> Vec<String>,
 ) -> Result<Vec<HostTrend>, Problem> {
-    let mut hosts: BTreeMap<(usize, String, String), Found> = BTreeMap::new();
-    for past in past(store)? {
-        // Judging is what costs: once for all metrics.
-        let Some(judged) = past.judged(store)? else {
-            continue;
-        };
-        for (at, metric) in metrics.iter().enumerate() {
-            let class = past.host.class().clone();
-            let key = (at, past.host.machine(), format!("{class:?}"));
-            let host = hosts.entry(key).or_insert_with(|| Found::new(class));
-            host.add(&past, &judged, *metric);
-        }
-    }
-    let found = hosts
-        .into_iter()
-        .filter(|(_, found)| !found.runs.is_empty());
-    let trend = |((at, machine, _), found): ((usize, String, String), Found)| {
-        Some((at, found.trend(*metrics.get(at)?, machine, places)))
-    };
-    let mut hosts: Vec<(usize, HostTrend)> = found.filter_map(trend).collect();
-    let newest = |host: &HostTrend| host.runs.last().map(|run| run.began_unix_ms);
-    hosts.sort_by_key(|(at, host)| (*at, std::cmp::Reverse(newest(host))));
-    Ok(hosts.into_iter().map(|(_, host)| host).collect())
+    let mut known = KnownRuns::new(metrics);
+    known.read(store, &|| true)?;
+    Ok(known.trends(places))
 }
 
 /// A finished run that may count.
+#[derive(Debug)]
 struct Past {
     name: String,
     plan: Plan,
     host: RunHost,
     began_ms: i64,
     ended_ms: i64,
-}
-
-/// What a run says of itself, and what its cells are.
-struct JudgedRun {
-    comparison: Comparison,
-    series: Vec<Series>,
-}
-
-impl Past {
-    /// Judges it by its own records; `None` for one that does not count.
-    fn judged(&self, store: &Store) -> Result<Option<JudgedRun>, Problem> {
-        let withdrawn = store.invalidations(&self.name).map_err(store_problem)?;
-        if withdrawn.iter().any(|one| one.cell.is_none()) {
-            return Ok(None);
-        }
-        let mut comparison = Judged::of(&self.name, &self.plan, store)?.into_comparison();
-        leave_out(&mut comparison, &withdrawn);
-        let series = stored(&self.name, &self.plan, store)?;
-        let fit = comparison.host_ok;
-        Ok(fit.then_some(JudgedRun { comparison, series }))
-    }
 }
 
 /// Those of a lab, in the order in which they ended.
@@ -210,10 +178,11 @@ impl Found {
         }
     }
 
-    fn add(&mut self, past: &Past, judged: &JudgedRun, metric: Metric) {
+    /// `metric`: its number.
+    fn add(&mut self, past: &Past, judged: &JudgedRun, metric: usize) {
         let mut cells = Vec::new();
         for (cell, series) in CellId::each().zip(&judged.series) {
-            let Some(mut measured) = self.measured(cell, &judged.comparison, past, metric) else {
+            let Some(mut measured) = self.measured(cell, &judged.said, past, metric) else {
                 continue;
             };
             let next = self.cells.len();
@@ -245,24 +214,20 @@ impl Found {
     fn measured(
         &mut self,
         cell: CellId,
-        found: &Comparison,
+        said: &[Said],
         past: &Past,
-        metric: Metric,
+        metric: usize,
     ) -> Option<Measured> {
         let base = past.plan.server(past.plan.base())?;
         let base_key = version_key(base);
         let mut candidates: BTreeMap<usize, BTreeMap<u32, f64>> = BTreeMap::new();
         let (mut delta, mut times, mut is_sound) = (0.0_f64, 1.0_f64, true);
         let is_remote = |one: &PlannedServer| one.installation.remote.is_some();
-        // What its own report does not trust says nothing here either.
-        let says = |one: &&CellComparison| {
-            one.cell == cell && one.says_something() && one.verdict != Verdict::Unfit
-        };
-        for one in found.cells.iter().filter(says) {
+        for one in said.iter().filter(|one| one.cell == cell) {
             let Some(planned) = past.plan.server(one.candidate) else {
                 continue;
             };
-            let Some(known) = one.metric(metric).filter(|known| known.blocks.len() > 1) else {
+            let Some(blocks) = one.values.get(&metric) else {
                 continue;
             };
             // What was made slower on purpose is no version, nor is a copy of the base. A server that was
@@ -271,16 +236,9 @@ impl Found {
             if !is_version || is_remote(planned) || is_remote(base) {
                 continue;
             }
-            is_sound &= !one.interference.contended;
-            let blocks = known
-                .numbers
-                .iter()
-                .copied()
-                .zip(known.blocks.iter().copied());
+            is_sound &= !one.contended;
             let version = self.number(planned, past.began_ms);
-            candidates
-                .entry(version)
-                .or_insert_with(|| blocks.collect());
+            candidates.entry(version).or_insert_with(|| blocks.clone());
             delta = delta.max(one.delta);
             times = times.max(0.05 / (1.0 - one.interval_level));
         }
@@ -360,6 +318,7 @@ impl Found {
             unplaced,
             builds,
             measured: self.measured,
+            eras: Vec::new(),
         };
         let mut numbers: BTreeMap<(usize, usize, usize, bool), usize> = BTreeMap::new();
         for one in watch.suspicions() {
@@ -389,28 +348,14 @@ impl HostTrend {
         )
     }
 
-    /// The version that most runs of a cell have as base; of several the oldest.
-    pub fn usual_base(&self, cell: usize) -> Option<usize> {
-        let mut counted: BTreeMap<usize, usize> = BTreeMap::new();
-        let cells = self.measured.iter().flat_map(|run| &run.cells);
-        for known in cells.filter(|known| known.series == cell) {
-            *counted.entry(known.base).or_default() += 1;
-        }
-        let most = counted.values().max()?;
-        counted
-            .iter()
-            .find(|(_, runs)| *runs == most)
-            .map(|(base, _)| *base)
-    }
-
     /// Runs that have a cell.
     pub fn runs_of(&self, cell: usize) -> usize {
         let has = |run: &&Run| run.cells.iter().any(|known| known.series == cell);
         self.measured.iter().filter(has).count()
     }
 
-    /// The version that was measured last with this base, by its identity, and is like `new`: of its line and
-    /// branch, with nothing but the base or versions like it in the run.
+    /// The version that was measured last with this base, by its identity, or an anchor that it followed, and
+    /// is like `new`: of its line and branch, with nothing but the base or versions like it in the run.
     pub fn last_beside(
         &self,
         base: &str,
@@ -423,10 +368,11 @@ impl HostTrend {
             let known = self.versions.get(at);
             known.is_some_and(|one| one.line == line && branch(&one.installation) == own)
         };
+        let anchors = self.chain(base);
         let is_base = |at: usize| {
             self.versions
                 .get(at)
-                .is_some_and(|one| one.identity == base)
+                .is_some_and(|one| anchors.contains(&one.identity))
         };
         let newest = |run: &Run| {
             let cells = run.cells.iter().filter(|cell| is_base(cell.base));

@@ -1,10 +1,12 @@
 //! The same data for programs: lists, and the JSON report of each run.
 
-use crate::frame::host_name;
+use crate::changes::Told;
+use crate::frame::{host_name, host_of};
 use crate::lab::Lab;
 use crate::within::hide;
 use crate::written::{Kind, Page};
 use crate::{hosts, versions};
+use deltabench_lab::store_problem;
 use deltabench_model::problem::Problem;
 use deltabench_report::{JsonVersion, json, words};
 use serde_json::{Value, json as value};
@@ -102,4 +104,45 @@ pub(crate) fn hosts(lab: &Lab) -> Page {
         })
     });
     page(&value!({"hosts": all.collect::<Vec<Value>>()}))
+}
+
+/// Changes between versions, in the order in which they were raised. Of a part of a lab there are none.
+///
+/// Errors: the store cannot be read.
+pub(crate) fn changes(lab: &mut Lab) -> Result<Page, Problem> {
+    let (hosts, left) = match lab.is_part {
+        true => (std::sync::Arc::default(), 0),
+        false => match lab.trends()? {
+            Ok(hosts) => (hosts, 0),
+            Err(left) => (std::sync::Arc::default(), left),
+        },
+    };
+    let lab = &*lab;
+    let said = lab.store.triages().map_err(store_problem)?;
+    let change = |told: Told<'_>| {
+        let one = &told.change.suspicion;
+        let version = |at: usize| told.host.versions.get(at).map(|version| &version.name);
+        let run = |at: &usize| told.host.runs.get(*at).map(|run| &run.name);
+        let found = one.found.as_ref().map(|found| &found.change);
+        value!({
+            "id": told.change.id,
+            "state": told.word(),
+            "metric": told.host.metric.key(),
+            "cell": told.cell(),
+            "host": host_of(lab, told.host).map(|host| &host.key),
+            "from": version(one.from),
+            "to": version(one.to),
+            "way": told.way(),
+            "ratio": found.map(|change| change.value.exp()),
+            "ci95": found.map(|change| (change.low.exp(), change.high.exp())),
+            "raised_by": run(&one.raised),
+            "tried_by": one.tries.iter().filter_map(run).collect::<Vec<_>>(),
+            "people_say": told.explained().map(|said| value!({
+                "state": said.state.word(), "text": said.text,
+            })),
+        })
+    };
+    let all = hosts.iter().flat_map(|host| Told::of(host, &said));
+    let all: Vec<Value> = all.map(change).collect();
+    Ok(page(&value!({"changes": all, "runs_not_known_yet": left})).that_waits(left > 0))
 }

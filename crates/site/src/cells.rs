@@ -113,6 +113,8 @@ pub(crate) fn page(
         return Ok(None);
     };
     let (points, missing) = points(lab, &series)?;
+    let trend = Route::Trend(series.key.clone(), series.host.clone());
+    let trend = crate::trends::all(lab)?.contains(&trend).then_some(trend);
     let lab = &*lab;
     let host = { points.first().and_then(|point| point.entry.host.clone()) }.or_else(|| {
         Some(
@@ -127,7 +129,13 @@ pub(crate) fn page(
     let frame = Frame {
         title: &title,
         links,
-        body: body(&series, (&points, missing), host.as_ref(), lab, links),
+        body: body(
+            (&series, trend.as_ref()),
+            (&points, missing),
+            host.as_ref(),
+            lab,
+            links,
+        ),
         script: None,
     };
     Ok(Some(Page::html(framed(&frame)).that_waits(missing > 0)))
@@ -160,7 +168,7 @@ fn points(lab: &mut Lab, series: &Series) -> Result<(Vec<Point>, usize), Problem
 }
 
 fn body(
-    series: &Series,
+    (series, trend): (&Series, Option<&Route>),
     (points, missing): (&[Point], usize),
     host: Option<&Host>,
     lab: &Lab,
@@ -176,8 +184,8 @@ fn body(
         h1 { (series.name) @if let Some(host) = host { " on " (host_name(host, lab)) } }
         p.muted {
             "Throughput of each candidate relative to the base of its run, with the 95 % interval of that "
-            "hour. No judgement about changes over time is made here: intervals of two runs do not say "
-            "whether their versions differ. Runs of another base are a list of their own."
+            "hour. Intervals of two runs do not say whether their versions differ: compare these. Runs of "
+            "another base are a list of their own."
         }
         (waits(lab, missing))
         @if bases.is_empty() { p { "No run compared two versions in this cell." } }
@@ -189,6 +197,9 @@ fn body(
                 (chart::chart(points))
                 (table(points, links))
             }
+        }
+        @if let Some(trend) = trend {
+            p { a href=(links.to(trend)) { "levels of its versions over all runs, and their changes" } }
         }
         @if series.runs.len() > POINTS {
             p.muted { "The newest " (POINTS) " of " (series.runs.len()) " runs." }

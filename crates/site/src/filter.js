@@ -9,7 +9,7 @@
   const asked = new URLSearchParams(location.search);
   for (const field of fields) if (asked.has(field.name)) field.value = asked.get(field.name);
   const apply = () => {
-    const words = form.elements.q.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = (form.elements.q?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
     const chosen = fields.filter((field) => field.name !== "q" && field.value);
     let shown = 0;
     for (const row of rows) {
@@ -20,8 +20,9 @@
       if (fits) shown += 1;
     }
     if (count) count.textContent = shown === rows.length ? `${rows.length}` : `${shown} of ${rows.length}`;
-    const wanted = new URLSearchParams();
-    for (const field of fields) if (field.value) wanted.set(field.name, field.value);
+    // What else the address says stays: which versions are compared, for example.
+    const wanted = new URLSearchParams(location.search);
+    for (const field of fields) field.value ? wanted.set(field.name, field.value) : wanted.delete(field.name);
     const query = wanted.toString();
     try {
       history.replaceState(null, "", query ? `?${query}` : location.pathname);

@@ -7,6 +7,7 @@ use crate::route::{Links, Route};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use deltabench_compare::comparison::Verdict;
+use deltabench_lab::HostTrend;
 use deltabench_report::{style, words};
 use deltabench_store::RunState;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -17,6 +18,10 @@ const STYLE: &str = include_str!("site.css");
 pub(crate) const FILTER: &str = include_str!("filter.js");
 /// Shows what a run measures while it does.
 pub(crate) const LIVE: &str = include_str!("live.js");
+
+/// What a published experiment says instead.
+pub(crate) const PART: &str = "This site shows one experiment. What all runs of a lab \
+                                say together is on the site of the whole lab.";
 
 /// A page of a lab.
 pub(crate) struct Frame<'a> {
@@ -71,6 +76,9 @@ pub(crate) fn way(links: &Links) -> Markup {
         ("Lab", Route::Home),
         ("Runs", Route::Runs),
         ("Versions", Route::Versions),
+        ("Changes", Route::Changes),
+        ("Trends", Route::Trends),
+        ("Compare", Route::Compare),
         ("Cells", Route::Cells),
         ("Hosts", Route::Hosts),
         ("Search", Route::Search),
@@ -95,7 +103,13 @@ pub(crate) fn host_name(host: &Host, lab: &Lab) -> String {
     }
 }
 
-/// The same, leading to its page.
+/// The machine as lists show it.
+pub(crate) fn host_of<'a>(lab: &'a Lab, host: &HostTrend) -> Option<&'a Host> {
+    let mut runs = host.runs.iter().rev();
+    runs.find_map(|run| lab.entry(&run.name)?.host.as_ref())
+}
+
+/// What a host is called, leading to its page.
 pub(crate) fn host_link(host: &Host, lab: &Lab, links: &Links) -> Markup {
     html! { a href=(links.to(&Route::Host(host.key.clone()))) { (host_name(host, lab)) } }
 }

@@ -78,6 +78,11 @@ pub(crate) fn page(lab: &mut Lab, links: &Links) -> Result<Page, Problem> {
             @if found.len() > CHANGES {
                 p.muted { (found.len() - CHANGES) " smaller ones are in the reports of their runs." }
             }
+            p {
+                "Over all runs: " a href=(links.to(&Route::Changes)) { "changes between versions" } ", "
+                a href=(links.to(&Route::Trends)) { "trends" } ", "
+                a href=(links.to(&Route::Compare)) { "compare two versions" }
+            }
         }
         section #hosts { h2 { "Hosts" } (crate::hosts::table(lab, links)) }
         section #newest {

@@ -5,8 +5,9 @@ use crate::outcome::Outcome;
 use crate::route::Route;
 use crate::withhold::Secrets;
 use crate::written::Page;
-use deltabench_compare::comparison::Comparison;
-use deltabench_lab::{Analysed, analyse, store_problem};
+use deltabench_compare::comparison::{Comparison, Metric};
+use deltabench_lab::{Analysed, HostTrend, KnownRuns, analyse, store_problem};
+use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_report::ReportContext;
@@ -18,6 +19,12 @@ use std::time::{Duration, Instant};
 
 /// Bytes of pages that are kept at most.
 const KEPT_BYTES: usize = 64 << 20;
+
+/// What is shown over time, in this order.
+pub(crate) const METRICS: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation];
+
+/// The order of commits: their names in the order of their history, for the builds of one repository.
+pub type Places = fn(&[&Installation]) -> Vec<String>;
 
 /// What pages need of an analysis.
 #[derive(Debug)]
@@ -49,6 +56,10 @@ pub struct Lab {
     pub(crate) is_part: bool,
     /// The newest analysis, with its run: a page and the JSON of one run are often made together.
     newest: Option<(String, Arc<Read>)>,
+    known: KnownRuns,
+    /// What all runs say over time, with the version of the store that it was read from.
+    trends: Option<(i64, Arc<Vec<HostTrend>>)>,
+    places: Places,
 }
 
 impl Lab {
@@ -70,10 +81,19 @@ impl Lab {
             until: None,
             is_part: false,
             newest: None,
+            known: KnownRuns::new(&METRICS),
+            trends: None,
+            places: |_| Vec::new(),
         };
         lab.read()?;
         lab.measured = lab.measured_now();
         Ok(lab)
+    }
+
+    /// The same lab, with somebody who knows the order of commits.
+    #[must_use]
+    pub fn with_places(self, places: Places) -> Self {
+        Self { places, ..self }
     }
 
     /// Looks again, if somebody has written to the lab since.
@@ -115,6 +135,30 @@ impl Lab {
         self.newest = None;
         self.forget_pages();
         Ok(())
+    }
+
+    /// What all runs say over time, metric by metric; or of how many runs that is not known yet. While a run
+    /// is measured nothing is read for it: what was known before it is shown.
+    ///
+    /// Errors: the store cannot be read.
+    pub(crate) fn trends(&mut self) -> Result<Result<Arc<Vec<HostTrend>>, usize>, Problem> {
+        let waits = self.must_wait();
+        let is_good = |(version, _): &&(i64, _)| waits || *version == self.version;
+        if let Some((_, trends)) = self.trends.as_ref().filter(is_good) {
+            return Ok(Ok(Arc::clone(trends)));
+        }
+        if waits {
+            return Ok(Err(self.entries.len()));
+        }
+        let until = self.until;
+        let goes_on = || until.is_none_or(|until| Instant::now() <= until);
+        let left = self.known.read(&self.store, &goes_on)?;
+        if left > 0 {
+            return Ok(Err(left));
+        }
+        let trends = Arc::new(self.known.trends(&self.places));
+        self.trends = Some((self.version, Arc::clone(&trends)));
+        Ok(Ok(trends))
     }
 
     /// The run that holds this lab's lock, by what the lock's file says. Nothing is locked to find out, so

@@ -5,7 +5,10 @@
 //! nothing is written but the files of a published site. What a run says is what `lab` and `report` say.
 
 mod api;
+mod band;
 mod cells;
+mod changes;
+mod compare;
 mod entry;
 mod executions;
 mod feed;
@@ -22,13 +25,14 @@ mod run;
 mod runs;
 mod search;
 mod study;
+mod trends;
 mod versions;
 pub mod web;
 mod withhold;
 mod within;
 mod written;
 
-pub use lab::Lab;
+pub use lab::{Lab, Places};
 pub use page::page;
 pub use publish::{Published, publish};
 pub use route::Route;

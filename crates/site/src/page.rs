@@ -3,7 +3,10 @@
 use crate::lab::Lab;
 use crate::route::{Links, Route};
 use crate::written::Page;
-use crate::{api, cells, executions, feed, home, hosts, run, runs, search, versions};
+use crate::{
+    api, cells, changes, compare, executions, feed, home, hosts, run, runs, search, trends,
+    versions,
+};
 use deltabench_model::problem::Problem;
 
 /// Makes a page, or gives the one that was made before; `None` where the lab has nothing of that name.
@@ -25,6 +28,12 @@ pub fn page(lab: &mut Lab, route: &Route, published: bool) -> Result<Option<Page
         Route::Version(key) => versions::page(lab, key, links)?,
         Route::Cells => Some(cells::list(lab, links)),
         Route::Cell(cell, host) => cells::page(lab, (cell, host), links)?,
+        Route::Trends => Some(trends::list(lab, links)?),
+        Route::Trend(cell, host) => trends::page(lab, (cell, host), links)?,
+        Route::Changes => Some(changes::list(lab, links)?),
+        Route::Change(id) => changes::page(lab, id, links)?,
+        Route::Compare => Some(compare::list(lab, links)?),
+        Route::Pair(base, with) => Some(compare::page(lab, (base, with), links)?),
         Route::Hosts => Some(hosts::list(lab, links)),
         Route::Host(key) => hosts::page(lab, key, links)?,
         Route::Search => Some(search::page(lab, links)?),
@@ -33,6 +42,7 @@ pub fn page(lab: &mut Lab, route: &Route, published: bool) -> Result<Option<Page
         Route::ApiRun(name) => api::run(lab, name)?,
         Route::ApiVersions => Some(api::versions(lab)),
         Route::ApiHosts => Some(api::hosts(lab)),
+        Route::ApiChanges => Some(api::changes(lab)?),
     };
     let made = made.map(|page| lab.secrets.withhold(page));
     if let Some(page) = made.as_ref().filter(|page| !page.waits) {

@@ -5,7 +5,7 @@ mod manifest;
 use crate::lab::Lab;
 use crate::page::page;
 use crate::route::{Links, Route};
-use crate::{cells, entry, executions, hosts, run, versions};
+use crate::{cells, changes, compare, entry, executions, hosts, run, trends, versions};
 use deltabench_model::problem::Problem;
 use deltabench_store::RunState;
 use manifest::{File, Manifest, hash};
@@ -88,7 +88,7 @@ fn only(lab: &mut Lab, wanted: &str) -> Result<(), Problem> {
 }
 
 /// All pages of a lab: those of runs first, because the others show what they found.
-fn routes(lab: &Lab) -> Result<Vec<Route>, Problem> {
+fn routes(lab: &mut Lab) -> Result<Vec<Route>, Problem> {
     let mut all = Vec::new();
     for entry in &lab.entries {
         all.push(Route::Run(entry.name.clone()));
@@ -98,6 +98,9 @@ fn routes(lab: &Lab) -> Result<Vec<Route>, Problem> {
     all.extend(executions.map(|(name, _)| Route::Execution(name)));
     if !lab.is_part {
         all.extend(executions::all_stored(lab)?.into_iter().map(Route::Stored));
+        all.extend(compare::published(lab)?);
+        all.extend(changes::all(lab)?);
+        all.extend(trends::all(lab)?);
     }
     let versions = versions::all(lab).into_iter();
     all.extend(versions.map(|(version, _)| Route::Version(version.key)));
@@ -116,12 +119,16 @@ fn routes(lab: &Lab) -> Result<Vec<Route>, Problem> {
         Route::Runs,
         Route::Versions,
         Route::Cells,
+        Route::Trends,
+        Route::Changes,
+        Route::Compare,
         Route::Hosts,
         Route::Search,
         Route::Feed,
         Route::ApiRuns,
         Route::ApiVersions,
         Route::ApiHosts,
+        Route::ApiChanges,
     ]);
     Ok(all)
 }

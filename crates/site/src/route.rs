@@ -23,6 +23,18 @@ pub enum Route {
     Cells,
     /// A cell over time on one host: the keys of both.
     Cell(String, String),
+    /// All cells over time, as small bands.
+    Trends,
+    /// The versions of a cell on one host: the keys of both.
+    Trend(String, String),
+    /// All changes between versions.
+    Changes,
+    /// A change, by its identifier.
+    Change(String),
+    /// Any two versions, to be chosen.
+    Compare,
+    /// Two versions or servers of runs, as they are asked for: the second relative to the first.
+    Pair(String, String),
     /// All hosts.
     Hosts,
     /// A host, by its key.
@@ -39,6 +51,8 @@ pub enum Route {
     ApiVersions,
     /// The list of hosts as JSON.
     ApiHosts,
+    /// Changes between versions as JSON.
+    ApiChanges,
 }
 
 /// The first parts of the paths of things that have names.
@@ -48,12 +62,27 @@ const STORED: &str = "stored";
 const VERSION: &str = "version";
 const CELLS: &str = "cells";
 const HOST: &str = "host";
+const COMPARE: &str = "compare";
+const TREND: &str = "trend";
+const CHANGE: &str = "change";
+/// What the ends of a comparison are called in an address.
+const ENDS: (&str, &str) = ("base", "with");
 const API: &str = "api/v1";
 
+/// Characters of a series' key that are enough to tell cells of one lab apart.
+const KEY: usize = 16;
+
 impl Route {
-    /// The page at a path, without its query; `None` where there is none. No path leads out of the lab:
-    /// it is taken apart, and its parts are only ever compared with names that the lab has.
+    /// The versions of a cell by the whole key of its series, on a host.
+    pub(crate) fn trend(series: &str, host: &str) -> Self {
+        Self::Trend(series.chars().take(KEY).collect(), host.to_owned())
+    }
+
+    /// The page at a path; of its query only the ends of a comparison count. `None` where there is none. No
+    /// path leads out of the lab: it is taken apart, and its parts are only ever compared with names that the
+    /// lab has.
     pub fn of_path(path: &str) -> Option<Self> {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let safe = |part: &str| !part.is_empty() && segment(part) == part && !part.starts_with('.');
         let path = path.strip_prefix('/')?;
         let parts: Vec<&str> = path.split('/').collect();
@@ -69,6 +98,10 @@ impl Route {
             ["versions"] => Self::Versions,
             ["cells"] => Self::Cells,
             ["hosts"] => Self::Hosts,
+            [COMPARE] => match (asked(query, ENDS.0), asked(query, ENDS.1)) {
+                (Some(base), Some(with)) => Self::Pair(base, with),
+                _ => Self::Compare,
+            },
             ["search"] => Self::Search,
             ["feed.xml"] => Self::Feed,
             [RUN, name] => Self::Run(owned(name)),
@@ -77,13 +110,20 @@ impl Route {
             [STORED, name] => Self::Stored(owned(name)),
             [VERSION, key] => Self::Version(owned(key)),
             [HOST, key] => Self::Host(owned(key)),
-            [CELLS, keys] => {
+            ["trends"] => Self::Trends,
+            ["changes"] => Self::Changes,
+            [CHANGE, id] => Self::Change(owned(id)),
+            [folder @ (CELLS | TREND), keys] => {
                 let (cell, host) = keys.split_once('.')?;
-                Self::Cell(owned(cell), owned(host))
+                match *folder {
+                    TREND => Self::Trend(owned(cell), owned(host)),
+                    _ => Self::Cell(owned(cell), owned(host)),
+                }
             }
             ["api", "v1", "runs.json"] => Self::ApiRuns,
             ["api", "v1", "versions.json"] => Self::ApiVersions,
             ["api", "v1", "hosts.json"] => Self::ApiHosts,
+            ["api", "v1", "changes.json"] => Self::ApiChanges,
             ["api", "v1", RUN, name] => Self::ApiRun(owned(name.strip_suffix(".json")?)),
             _ => return None,
         })
@@ -94,9 +134,16 @@ impl Route {
         match self {
             Self::Home => "/".to_owned(),
             Self::Live(name) => format!("/{RUN}/{}/live", segment(name)),
-            Self::Feed | Self::ApiRuns | Self::ApiRun(_) | Self::ApiVersions | Self::ApiHosts => {
-                format!("/{}", self.file())
+            Self::Pair(base, with) => {
+                let (base, with) = (written(base), written(with));
+                format!("/{COMPARE}?{}={base}&{}={with}", ENDS.0, ENDS.1)
             }
+            Self::Feed
+            | Self::ApiRuns
+            | Self::ApiRun(_)
+            | Self::ApiVersions
+            | Self::ApiHosts
+            | Self::ApiChanges => format!("/{}", self.file()),
             _ => {
                 let file = self.file();
                 format!("/{}", file.strip_suffix(".html").unwrap_or(&file))
@@ -118,6 +165,12 @@ impl Route {
             Self::Version(key) => named(VERSION, key),
             Self::Cells => "cells.html".to_owned(),
             Self::Cell(cell, host) => named(CELLS, &format!("{cell}.{host}")),
+            Self::Trends => "trends.html".to_owned(),
+            Self::Trend(cell, host) => named(TREND, &format!("{cell}.{host}")),
+            Self::Changes => "changes.html".to_owned(),
+            Self::Change(id) => named(CHANGE, id),
+            Self::Compare => "compare.html".to_owned(),
+            Self::Pair(base, with) => named(COMPARE, &format!("{base}.{with}")),
             Self::Hosts => "hosts.html".to_owned(),
             Self::Host(key) => named(HOST, key),
             Self::Search => "search.html".to_owned(),
@@ -126,6 +179,7 @@ impl Route {
             Self::ApiRun(name) => format!("{API}/{RUN}/{}.json", segment(name)),
             Self::ApiVersions => format!("{API}/versions.json"),
             Self::ApiHosts => format!("{API}/hosts.json"),
+            Self::ApiChanges => format!("{API}/changes.json"),
         }
     }
 }
@@ -136,6 +190,46 @@ pub(crate) fn segment(name: &str) -> String {
     let kept = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
     let text = name.chars().map(|c| if kept(c) { c } else { '_' });
     text.collect()
+}
+
+/// A value of a query; `None` where it is absent or empty.
+fn asked(query: &str, name: &str) -> Option<String> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| *key == name)?;
+    let value = read(value);
+    let value = value.trim();
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// What a form wrote into a query: blanks as `+`, and bytes as `%3A`.
+fn read(value: &str) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match (first, byte) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+                continue;
+            }
+            (b'+', _) => bytes.push(b' '),
+            (other, _) => bytes.push(*other),
+        }
+        rest = after;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A value as it is written into a query.
+fn written(value: &str) -> String {
+    let kept = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:@".contains(&byte);
+    let of = |byte: u8| match kept(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    value.bytes().map(of).collect()
 }
 
 /// How pages refer to each other.
@@ -152,6 +246,11 @@ impl Links {
         Self {
             depth: published.then_some(depth),
         }
+    }
+
+    /// Whether pages are served, and any of them can be asked for.
+    pub(crate) fn served(&self) -> bool {
+        self.depth.is_none()
     }
 
     /// Where a page is, seen from here.
@@ -181,6 +280,12 @@ mod tests {
             Route::Version(name()),
             Route::Cells,
             Route::Cell("ab".to_owned(), "cd".to_owned()),
+            Route::Trends,
+            Route::Trend("ab".to_owned(), "cd".to_owned()),
+            Route::Changes,
+            Route::Change("0123abcd".to_owned()),
+            Route::Compare,
+            Route::Pair(name(), "postgres:18.6 jit=on & more+".to_owned()),
             Route::Hosts,
             Route::Host(name()),
             Route::Search,
@@ -189,6 +294,7 @@ mod tests {
             Route::ApiRun(name()),
             Route::ApiVersions,
             Route::ApiHosts,
+            Route::ApiChanges,
         ];
         for route in routes {
             assert_eq!(Route::of_path(&route.path()), Some(route.clone()));

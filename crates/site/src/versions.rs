@@ -38,7 +38,7 @@ pub(crate) fn all(lab: &Lab) -> Vec<(Version, Vec<&Entry>)> {
 }
 
 /// By name, and numbers in it by what they are: 9.6 before 17.
-fn order(version: &Version) -> (String, Vec<u64>, String) {
+pub(crate) fn order(version: &Version) -> (String, Vec<u64>, String) {
     let name = version
         .target
         .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');

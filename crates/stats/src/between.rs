@@ -89,6 +89,33 @@ impl Between {
         both.fold(0.0, f64::max).min(1.0)
     }
 
+    /// The larger standard error of what groups and values say; 0 where nothing is known of either.
+    pub fn error(&self) -> f64 {
+        let both = [self.between, self.within].into_iter().flatten();
+        both.map(|spread| spread.error).fold(0.0, f64::max)
+    }
+
+    /// This mean less another one that has nothing to do with it.
+    ///
+    /// Source: variances add; with the fewer degrees of freedom of both, which errs on the safe side of
+    ///         Satterthwaite 1946.
+    #[must_use]
+    pub fn less(&self, other: &Self) -> Self {
+        let both = |one: Option<Spread>, other: Option<Spread>| match (one, other) {
+            (Some(one), Some(other)) => Some(Spread {
+                error: one.error.hypot(other.error),
+                df: one.df.min(other.df),
+            }),
+            (one, other) => one.or(other),
+        };
+        Self {
+            estimate: self.estimate - other.estimate,
+            between: both(self.between, other.between),
+            within: both(self.within, other.within),
+            groups: None,
+        }
+    }
+
     /// The same errors around another centre.
     #[must_use]
     pub fn around(&self, estimate: f64) -> Self {

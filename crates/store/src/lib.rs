@@ -6,6 +6,7 @@
 //! Nothing is ever updated or deleted; triggers in the file see to it. Deriving numbers from slices is not
 //! done here. `docs/store.md` describes the tables. [`export`] writes plain tables for others.
 
+mod annotations;
 mod bisections;
 mod counts;
 mod error;
@@ -27,6 +28,7 @@ mod units;
 mod visits;
 mod withdrawals;
 
+pub use annotations::{AnchorChange, Annotation, AnnotationKind};
 pub use error::StoreError;
 pub use ledger::{LedgerLine, PlaceboResult, RecordedRatio};
 pub use lock::{LOCK_NAME, RunLock};

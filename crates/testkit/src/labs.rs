@@ -31,17 +31,38 @@ pub fn lab(directory: &Path, runs: u32) -> Store {
     store
 }
 
+/// Adds a finished run with the versions of run `number`, so many hours after the first one: its first cell
+/// has this share of the base's throughput.
+pub fn again(store: &mut Store, (name, number): (&str, u32), hour: u32, share: f64) {
+    let at = BEGAN + i64::from(hour) * HOUR;
+    add(store, (name, &plan(number)), at);
+    small_run::keep(store, name, [share, 1.0, 1.0]);
+    store
+        .finish_run(name, RunState::Finished, at + HOUR / 6)
+        .unwrap();
+}
+
 /// The name of a run of such a lab.
 pub fn run_name(number: u32) -> String {
     format!("20261101-000000-{number:04x}")
 }
 
 /// Stores a run that begins, with its host and its series.
-pub fn add(store: &mut Store, (name, plan): (&str, &Plan), at: i64) {
+pub fn add(store: &mut Store, run: (&str, &Plan), at: i64) {
+    add_as(store, run, at, |_, _| {});
+}
+
+/// The same, with something else about its host or its series.
+pub fn add_as(
+    store: &mut Store,
+    (name, plan): (&str, &Plan),
+    at: i64,
+    change: impl Fn(&mut Occasion, &mut [Series]),
+) {
     store.create_run(name, plan, RunState::Running, at).unwrap();
     let machine = MachineName("secret-host".to_owned());
     store.add_fact(name, (None, None), &machine).unwrap();
-    let occasion = Occasion {
+    let mut occasion = Occasion {
         host: HostIdentity {
             uid: "0123456789abcdef0123".to_owned(),
             class: HostClass {
@@ -66,7 +87,8 @@ pub fn add(store: &mut Store, (name, plan): (&str, &Plan), at: i64) {
             slug,
         }
     };
-    let series: Vec<Series> = plan.cells.iter().map(series).collect();
+    let mut series: Vec<Series> = plan.cells.iter().map(series).collect();
+    change(&mut occasion, &mut series);
     store.add_occasion(name, &occasion, &series).unwrap();
 }
 

@@ -13,13 +13,19 @@
 //! - What raised a suspicion takes no part in confirming it, nor in its size.
 //! - However often a suspicion is tried, it is confirmed by chance at most once in 40 ([`Suspicion`]).
 
+mod difference;
 mod drift;
 mod hours;
 mod network;
+mod overlap;
+mod pair;
 mod suspicion;
 mod watch;
 
+pub use difference::Difference;
 pub use network::{Level, Network};
+pub use overlap::{HOURS, Overlap};
+pub use pair::{End, Pair, Pairs, Way};
 pub use suspicion::{By, Found, State, Suspicion, TRIED_FOR_MS, TRIES};
 pub use watch::Watch;
 

@@ -1,6 +1,7 @@
 //! Levels of versions relative to one of them, from all runs together, whatever the base of each was.
 
-use crate::hours::{APART_MS, Kind, Past, kind};
+use crate::difference::Difference;
+use crate::hours::{APART_MS, Kind, Learned, Past, kind};
 use crate::{Assumed, Build, Estimate, Measured, Run, real};
 use deltabench_stats::between::Scatter;
 use deltabench_stats::student::t_quantile;
@@ -29,7 +30,7 @@ pub struct Network {
     versions: Vec<usize>,
     levels: Vec<f64>,
     covariance: Vec<Vec<f64>>,
-    quantile: f64,
+    df: f64,
     runs: BTreeMap<usize, usize>,
     beside_anchor: BTreeSet<usize>,
     /// Whether an assumption about hours takes part.
@@ -60,9 +61,23 @@ impl Network {
         anchor: usize,
         assumed: Assumed,
     ) -> Option<Self> {
-        let cells = apart(series, runs);
-        let hours = Hours::learned(series, runs, builds, assumed);
-        let mut stars = stars(&cells, builds, &hours);
+        let mut past = Past::default();
+        for run in runs {
+            past.add(run, builds);
+        }
+        let learned = past.learned(|_, _, _| false);
+        let hours = Hours::known(series, &learned, assumed);
+        Self::among(&apart(series, runs), builds, anchor, &hours)
+    }
+
+    /// The same of some runs of a cell, with what is known of its hours.
+    pub(crate) fn among(
+        cells: &[&Measured],
+        builds: &[Build],
+        anchor: usize,
+        hours: &Hours,
+    ) -> Option<Self> {
+        let mut stars = stars(cells, builds, hours);
         let connected = connected(&stars, anchor);
         stars.retain(|star| {
             star.values
@@ -93,7 +108,7 @@ impl Network {
             versions,
             levels,
             covariance,
-            quantile: t_quantile(0.5 + LEVEL / 2.0, hours.df),
+            df: hours.df,
             runs: counted,
             beside_anchor,
             assumed: hours.assumed,
@@ -112,6 +127,23 @@ impl Network {
 
     /// How much one version differs from another, over many hours; `None` if one has no level.
     pub fn change(&self, from: usize, to: usize) -> Option<Estimate> {
+        let (value, error) = self.distance(from, to)?;
+        let half = t_quantile(0.5 + LEVEL / 2.0, self.df) * error;
+        Some(Estimate {
+            value,
+            low: value - half,
+            high: value + half,
+        })
+    }
+
+    /// The same, with how sure it is.
+    pub fn difference(&self, from: usize, to: usize) -> Option<Difference> {
+        let (value, error) = self.distance(from, to)?;
+        Some(Difference::of(value, error, self.df))
+    }
+
+    /// The difference of two versions with its standard error.
+    fn distance(&self, from: usize, to: usize) -> Option<(f64, f64)> {
         let (one, other) = (self.place(from)?, self.place(to)?);
         let level = |place: Option<usize>| place.and_then(|at| self.levels.get(at).copied());
         let covariance = |one: Option<usize>, other: Option<usize>| {
@@ -123,12 +155,7 @@ impl Network {
         let value = level(other).unwrap_or(0.0) - level(one).unwrap_or(0.0);
         let variance =
             covariance(one, one) + covariance(other, other) - 2.0 * covariance(one, other);
-        let half = self.quantile * variance.max(0.0).sqrt();
-        Some(Estimate {
-            value,
-            low: value - half,
-            high: value + half,
-        })
+        Some((value, variance.max(0.0).sqrt()))
     }
 
     /// The place in the matrix: `Some(None)` for the anchor, `None` for a version without a level.
@@ -145,7 +172,7 @@ impl Network {
 
 /// What runs found in a cell. Of runs of the same versions within minutes the first counts: they share its
 /// luck.
-fn apart(series: usize, runs: &[Run]) -> Vec<&Measured> {
+pub(crate) fn apart(series: usize, runs: &[Run]) -> Vec<&Measured> {
     let mut ended: BTreeMap<Vec<usize>, i64> = BTreeMap::new();
     let mut cells = Vec::new();
     for run in runs {
@@ -160,21 +187,16 @@ fn apart(series: usize, runs: &[Run]) -> Vec<&Measured> {
 }
 
 /// What is known of hours for all runs of a cell: standard deviations by kind.
-struct Hours {
+pub(crate) struct Hours {
     near: f64,
     far: f64,
     /// The fewest degrees of freedom of those that take part.
     df: f64,
-    assumed: bool,
+    pub(crate) assumed: bool,
 }
 
 impl Hours {
-    fn learned(series: usize, runs: &[Run], builds: &[Build], assumed: Assumed) -> Self {
-        let mut past = Past::default();
-        for run in runs {
-            past.add(run, builds);
-        }
-        let learned = past.learned(|_, _, _| false);
+    pub(crate) fn known(series: usize, learned: &Learned, assumed: Assumed) -> Self {
         // What is within a run is added by each run itself.
         let precise: [f64; 2] = [0.0, 0.0];
         let of = |kind| learned.of(series, kind, &[&precise], assumed);

@@ -1,6 +1,6 @@
-//! Versions over time: `trend`, `changes`, `nightly`, `triage`.
+//! Versions over time: `trend`, `changes`, `nightly`, `triage`, `annotate`, `anchor`.
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use deltabench_compare::comparison::Metric;
 use std::path::PathBuf;
 
@@ -98,4 +98,74 @@ pub struct NightlyArguments {
     /// How to measure: options of `compare`, the same in all nights
     #[arg(last = true, value_name = "OPTION")]
     pub options: Vec<String>,
+}
+
+/// What an annotation is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NoteKind {
+    /// A change that is wanted, or known and accepted
+    Expected,
+    /// Something about the machine or its surroundings
+    Environment,
+    /// Anything else
+    Note,
+}
+
+/// `deltabench annotate`.
+#[derive(Debug, Args)]
+pub struct AnnotateArguments {
+    /// What you know
+    #[arg(value_name = "TEXT")]
+    pub text: String,
+    /// It is about this version, for example 18.4
+    #[arg(long, value_name = "VERSION", group = "what")]
+    pub version: Option<String>,
+    /// It is about this moment: 2026-11-25T10:30 in UTC, or now
+    #[arg(long, value_name = "TIME", group = "what")]
+    pub at: Option<String>,
+    /// Take annotation N back; TEXT says why
+    #[arg(long, value_name = "N", group = "what")]
+    pub take_back: Option<i64>,
+    /// Only on this host, by the beginning of its identifier [default: all hosts of the lab]
+    #[arg(long, value_name = "HOST", conflicts_with = "take_back")]
+    pub host: Option<String>,
+    /// Only in this cell, for example scan@1 [default: all cells]
+    #[arg(long, value_name = "CELL", conflicts_with = "take_back")]
+    pub cell: Option<String>,
+    /// What kind of thing it is
+    #[arg(long, value_enum, default_value = "note")]
+    pub kind: NoteKind,
+}
+
+/// `deltabench anchor`.
+#[derive(Debug, Args)]
+pub struct AnchorArguments {
+    #[command(subcommand)]
+    pub what: AnchorWhat,
+}
+
+/// What to do with anchors.
+#[derive(Debug, Subcommand)]
+pub enum AnchorWhat {
+    /// List the versions that runs have as base, and which anchor follows which
+    List(Which),
+    /// Let an anchor follow another one: levels go on from the old one
+    Replace(ReplaceArguments),
+}
+
+/// `deltabench anchor replace`.
+#[derive(Debug, Args)]
+pub struct ReplaceArguments {
+    /// The anchor so far
+    #[arg(value_name = "OLD")]
+    pub old: String,
+    /// The anchor from now on, measured with the old one in several nights
+    #[arg(value_name = "NEW")]
+    pub new: String,
+    /// Nights with both that it takes at least
+    #[arg(long, value_name = "N", default_value_t = deltabench_trend::HOURS)]
+    pub nights: usize,
+    /// Only on this host, by the beginning of its identifier [default: all hosts that measured the old one]
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
 }

@@ -178,6 +178,7 @@ pub fn cell(host: &HostTrend, at: usize, anchor: Option<usize>, said: &[Triage])
     }
     lines.extend(table(&rows));
     lines.extend(paragraph("", &meaning(&network), wide()));
+    lines.extend(eras(host, &network));
     lines.extend(disturbed(
         host.disturbed(|cell| cell == at),
         "runs of this cell",
@@ -190,6 +191,27 @@ pub fn cell(host: &HostTrend, at: usize, anchor: Option<usize>, said: &[Triage])
     }
     lines.extend(changes(host, &own, said));
     lines
+}
+
+/// Anchors that followed each other, and how far they are apart in this cell.
+fn eras(host: &HostTrend, network: &Network) -> Vec<String> {
+    let name = |at: usize| {
+        host.versions
+            .get(at)
+            .map_or("", |version| version.name.as_str())
+    };
+    let line = |era: &deltabench_lab::Era| {
+        let shift = network.change(era.before, era.after)?;
+        let text = format!(
+            "anchor: {} follows {} since {}; relative to it {} here",
+            name(era.after),
+            name(era.before),
+            words::date(era.at_unix_ms),
+            change(&shift)
+        );
+        Some(paragraph("", &text, wide()))
+    };
+    host.eras().iter().filter_map(line).flatten().collect()
 }
 
 /// What the intervals of levels are.

@@ -1,16 +1,16 @@
 //! Versions over all runs of a machine.
 
 use deltabench_compare::comparison::{Metric, Verdict};
-use deltabench_lab::{HostTrend, Judged, series_of, trends};
+use deltabench_lab::{HostTrend, Judged, KnownRuns, series_of, trends};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Installation, Origin, Recipe};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::occasion::{HostClass, HostIdentity, Occasion};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
-use deltabench_store::{RunState, Store};
+use deltabench_store::{AnchorChange, RunState, Store};
 use deltabench_testkit::small_run;
-use deltabench_trend::State;
+use deltabench_trend::{End, State, Way};
 use std::collections::BTreeSet;
 
 const MINUTE: i64 = 60_000;
@@ -270,4 +270,107 @@ fn the_version_of_the_night_before_is_the_last_of_its_line_beside_the_anchor() {
     assert_eq!(host.series_beside(anchor).len(), 3);
     assert_eq!(host.disturbed(|_| true), (0, 9));
     assert!(host.has_step(anchor) && !host.has_step("another"));
+}
+
+#[test]
+fn any_two_versions_are_compared_through_what_connects_them() {
+    let mut lab = Lab::new();
+    lab.run("r1", &plan(0, 3), 0, 0.9);
+    lab.run("r2", &plan(0, 5), 60, 1.0);
+    lab.run("r3", &plan(8, 9), 120, 1.0);
+    let host = &lab.trends()[0];
+    let at = |minor: u32| {
+        let name = format!("postgres:17.{minor}");
+        let version = host
+            .versions
+            .iter()
+            .position(|one| one.name == name)
+            .unwrap();
+        End { version, run: None }
+    };
+    let cells = host.compare(at(5), at(3));
+    assert_eq!(cells.len(), 3);
+    assert_eq!(cells[0].verdict, Verdict::Regression, "the surest first");
+    assert_eq!(cells[0].pair.way, Way::Through(vec![at(0).version]));
+    assert!((cells[0].pair.found.value - 0.9_f64.ln()).abs() < 0.005);
+    assert_eq!(host.compare(at(3), at(5))[0].verdict, Verdict::Improvement);
+    assert!(
+        host.compare(at(3), at(9)).is_empty(),
+        "nothing connects them"
+    );
+    assert_eq!(host.cells_of(at(3)).len(), 3);
+    assert!(host.met().contains(&(at(0).version, at(3).version)));
+}
+
+#[test]
+fn what_is_known_of_runs_is_kept_and_withdrawals_are_seen() {
+    let mut lab = Lab::new();
+    lab.run("r1", &plan(2, 6), 0, 0.9);
+    let mut known = KnownRuns::new(&[Metric::Throughput]);
+    assert_eq!(
+        known.read(&lab.store, &|| false).unwrap(),
+        1,
+        "it must not judge yet"
+    );
+    assert!(known.trends(&|_| Vec::new()).is_empty());
+    assert_eq!(known.read(&lab.store, &|| true).unwrap(), 0);
+    assert_eq!(known.trends(&|_| Vec::new())[0].changes.len(), 1);
+    // Nothing new: nothing to judge.
+    assert_eq!(known.read(&lab.store, &|| false).unwrap(), 0);
+    let withdrawn = Invalidation {
+        cell: None,
+        reason: "a backup ran".to_owned(),
+        at_unix_ms: 5,
+    };
+    lab.store.invalidate("r1", &withdrawn).unwrap();
+    assert_eq!(
+        known.read(&lab.store, &|| false).unwrap(),
+        1,
+        "it is another one now"
+    );
+    assert_eq!(known.read(&lab.store, &|| true).unwrap(), 0);
+    assert!(known.trends(&|_| Vec::new()).is_empty());
+}
+
+#[test]
+fn levels_stay_relative_to_the_first_anchor_of_a_chain() {
+    let mut lab = Lab::new();
+    lab.run("n1", &plan(0, 6), 0, 1.0);
+    lab.run("both", &plan(0, 2), 60, 1.0);
+    for night in 0..3 {
+        lab.run(
+            &format!("later{night}"),
+            &plan(2, 7 + night),
+            120 + 60 * i64::from(night),
+            1.0,
+        );
+    }
+    let base = |host: &HostTrend| host.versions[host.usual_base(0).unwrap()].name.clone();
+    let host = lab.trends().remove(0);
+    assert_eq!(base(&host), "postgres:17.2", "most runs have it");
+    let identity = |minor: u32| {
+        let name = format!("postgres:17.{minor}");
+        let mut all = host.versions.iter();
+        all.find(|one| one.name == name).unwrap().identity.clone()
+    };
+    let follows = |host: &str| AnchorChange {
+        host: host.to_owned(),
+        before: identity(0),
+        after: identity(2),
+        at_unix_ms: 1,
+    };
+    lab.store
+        .replace_anchor(&follows("another machine"))
+        .unwrap();
+    assert_eq!(base(&lab.trends()[0]), "postgres:17.2");
+    lab.store.replace_anchor(&follows("a")).unwrap();
+    let host = lab.trends().remove(0);
+    assert_eq!(base(&host), "postgres:17.0");
+    // The night before is found across the two.
+    let new = plan(9, 6).servers.remove(2);
+    let last = host.last_beside(&identity(2), &new, |one| one.name == "postgres:17.6");
+    assert_eq!(
+        last.map(|at| host.versions[at].name.as_str()),
+        Some("postgres:17.6")
+    );
 }

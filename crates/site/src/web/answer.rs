@@ -86,7 +86,8 @@ async fn answered(request: &Request<Incoming>, site: Arc<Site>) -> Answer {
             ),
         };
     }
-    let Some(route) = Route::of_path(path) else {
+    let asked = request.uri().path_and_query();
+    let Some(route) = Route::of_path(asked.map_or(path, |asked| asked.as_str())) else {
         return told(StatusCode::NOT_FOUND, "There is no such page.");
     };
     let made = tokio::task::spawn_blocking(move || made(&route, &site)).await;

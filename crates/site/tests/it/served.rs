@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// Serves a lab in a thread that ends with the test's process.
-fn served(lab: &Path, door: Door) -> SocketAddr {
+pub fn served(lab: &Path, door: Door) -> SocketAddr {
     let (sender, receiver) = mpsc::sync_channel(1);
     let lab = Lab::open(lab, true).unwrap();
     std::thread::spawn(move || {
@@ -33,7 +33,7 @@ fn sent(at: SocketAddr, request: &str) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-fn got(at: SocketAddr, path: &str, more: &str) -> String {
+pub fn got(at: SocketAddr, path: &str, more: &str) -> String {
     let host = if more.contains("Host:") {
         ""
     } else {

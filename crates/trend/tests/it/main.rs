@@ -9,4 +9,5 @@
 
 mod networks;
 mod nights;
+mod pairs;
 mod rules;

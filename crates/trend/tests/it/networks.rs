@@ -1,18 +1,18 @@
 //! Levels of versions from runs with several bases.
 
-use deltabench_trend::{Assumed, Build, Estimate, Measured, Network, Run};
+use deltabench_trend::{Assumed, Build, Estimate, HOURS, Measured, Network, Pairs, Run};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
 
-const ASSUMED: Assumed = Assumed { sd: 0.005, df: 4.0 };
+pub const ASSUMED: Assumed = Assumed { sd: 0.005, df: 4.0 };
 
-fn build(line: usize) -> Build {
+pub fn build(line: usize) -> Build {
     Build { line, branch: 17 }
 }
 
 /// A run of given means, each of blocks that lie `spread` around them.
-fn run(at: usize, base: usize, means: &[(usize, f64)], spread: f64) -> Run {
+pub fn run(at: usize, base: usize, means: &[(usize, f64)], spread: f64) -> Run {
     let began_ms = i64::try_from(at).unwrap() * 7_200_000;
     let blocks = |mean: f64| -> BTreeMap<u32, f64> {
         (0..4)
@@ -141,4 +141,55 @@ fn intervals_across_anchors_hold_the_truth() {
     let share = 100.0 * f64::from(held as u32) / f64::from(all as u32);
     println!("95 % intervals of levels hold the truth in {share:.1} %");
     assert!((93.5..=99.0).contains(&share), "{share}");
+}
+
+/// Nights with anchor 0, nights with both anchors, nights with anchor 1; version 2 is measured before, and
+/// the same build as 3 after. As many nights with both as the rule asks for.
+#[test]
+fn levels_before_and_after_another_anchor_agree() {
+    let truth = [0.0, 0.013, -0.02, -0.02];
+    let builds: Vec<Build> = [0, 1, 2, 2].into_iter().map(build).collect();
+    let (mut held, mut all, mut nights) = (0_u32, 0_u32, 0);
+    for seed in 0..300 {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(9000 + seed);
+        let mut night = |at: usize, base: usize, others: &[usize]| {
+            let mut one = run(at, base, &[], 0.0);
+            let mut luck = || 0.005 / 2f64.sqrt() * normal(&mut rng);
+            let own = luck();
+            let means: Vec<(usize, f64)> = { others.iter() }
+                .map(|at| (*at, truth[*at] - truth[base] + luck() - own))
+                .collect();
+            let noise: Vec<f64> = (0..8).map(|_| 0.004 * normal(&mut rng)).collect();
+            for (version, mean) in means {
+                let block = |base: &f64| mean + 0.004 * normal(&mut rng) - base;
+                let values = noise.iter().map(block).collect::<Vec<f64>>();
+                one.cells[0]
+                    .candidates
+                    .insert(version, (0..).zip(values).collect());
+            }
+            one
+        };
+        let mut runs: Vec<Run> = (0..6).map(|at| night(at, 0, &[2])).collect();
+        loop {
+            let overlap = Pairs::new(&runs, &builds, ASSUMED).overlap(0, (0, 1), HOURS);
+            if overlap.missing == 0 || runs.len() > 60 {
+                break;
+            }
+            runs.push(night(runs.len(), 0, &[1, 2]));
+        }
+        nights += runs.len() - 6;
+        for _ in 0..6 {
+            runs.push(night(runs.len(), 1, &[3]));
+        }
+        let network = Network::new(0, &runs, &builds, 0, ASSUMED).unwrap();
+        let change = network.change(2, 3).unwrap();
+        held += u32::from(change.low <= 0.0 && 0.0 <= change.high);
+        all += 1;
+    }
+    let share = 100.0 * f64::from(held) / f64::from(all);
+    println!(
+        "before and after agree in {share:.1} %, {} nights with both",
+        nights / 300
+    );
+    assert!((93.0..=99.5).contains(&share), "{share}");
 }

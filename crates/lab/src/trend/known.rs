@@ -1,0 +1,157 @@
+//! What runs said, kept so that a further look judges only what is new.
+
+use super::{Found, HostTrend, Past, past};
+use crate::judged::Judged;
+use crate::series::stored;
+use crate::store_problem;
+use crate::withdrawal::leave_out;
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
+use deltabench_model::installation::Installation;
+use deltabench_model::invalidation::Invalidation;
+use deltabench_model::occasion::Series;
+use deltabench_model::plan::{CellId, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_store::{AnchorChange, Store};
+use std::collections::BTreeMap;
+
+/// What a run says of itself, and what its cells are.
+#[derive(Debug)]
+pub(super) struct JudgedRun {
+    pub(super) said: Vec<Said>,
+    pub(super) series: Vec<Series>,
+}
+
+/// A candidate in a cell of a run.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) cell: CellId,
+    pub(super) candidate: ServerId,
+    pub(super) delta: f64,
+    pub(super) interval_level: f64,
+    pub(super) contended: bool,
+    /// Log-ratios by number of block, of each metric that has two blocks or more.
+    pub(super) values: BTreeMap<usize, BTreeMap<u32, f64>>,
+}
+
+/// The runs of a lab with what each says of some metrics.
+#[derive(Debug)]
+pub struct KnownRuns {
+    metrics: Vec<Metric>,
+    runs: Vec<Past>,
+    /// By run, with the text of what it was judged from; `None` for one that does not count.
+    judged: BTreeMap<String, (String, Option<JudgedRun>)>,
+    anchors: Vec<AnchorChange>,
+}
+
+impl KnownRuns {
+    /// Knows no run yet.
+    pub fn new(metrics: &[Metric]) -> Self {
+        Self {
+            metrics: metrics.to_vec(),
+            runs: Vec::new(),
+            judged: BTreeMap::new(),
+            anchors: Vec::new(),
+        }
+    }
+
+    /// Judges the runs that it does not know, as long as `goes_on` says so; returns how many are left.
+    ///
+    /// Errors: the store cannot be read.
+    pub fn read(&mut self, store: &Store, goes_on: &dyn Fn() -> bool) -> Result<usize, Problem> {
+        self.runs = past(store)?;
+        self.anchors = store.anchors().map_err(store_problem)?;
+        let mut before = std::mem::take(&mut self.judged);
+        let mut left = 0;
+        for past in &self.runs {
+            let withdrawn = store.invalidations(&past.name).map_err(store_problem)?;
+            let stamp = format!("{} {withdrawn:?}", past.ended_ms);
+            let known = before.remove(&past.name).filter(|(of, _)| *of == stamp);
+            let judged = match known {
+                Some((_, judged)) => judged,
+                None if !goes_on() => {
+                    left += 1;
+                    continue;
+                }
+                None => past.judged(store, &withdrawn, &self.metrics)?,
+            };
+            self.judged.insert(past.name.clone(), (stamp, judged));
+        }
+        Ok(left)
+    }
+
+    /// What they say over time, metric by metric, the host of the newest run first.
+    pub fn trends(&self, places: &dyn Fn(&[&Installation]) -> Vec<String>) -> Vec<HostTrend> {
+        let mut hosts: BTreeMap<(usize, String, String), Found> = BTreeMap::new();
+        for past in &self.runs {
+            let judged = self.judged.get(&past.name);
+            let Some(judged) = judged.and_then(|(_, judged)| judged.as_ref()) else {
+                continue;
+            };
+            for at in 0..self.metrics.len() {
+                let class = past.host.class().clone();
+                let key = (at, past.host.machine(), format!("{class:?}"));
+                let host = hosts.entry(key).or_insert_with(|| Found::new(class));
+                host.add(past, judged, at);
+            }
+        }
+        let found = hosts
+            .into_iter()
+            .filter(|(_, found)| !found.runs.is_empty());
+        let trend = |((at, machine, _), found): ((usize, String, String), Found)| {
+            let mut host = found.trend(*self.metrics.get(at)?, machine, places);
+            host.know(&self.anchors);
+            Some((at, host))
+        };
+        let mut hosts: Vec<(usize, HostTrend)> = found.filter_map(trend).collect();
+        let newest = |host: &HostTrend| host.runs.last().map(|run| run.began_unix_ms);
+        hosts.sort_by_key(|(at, host)| (*at, std::cmp::Reverse(newest(host))));
+        hosts.into_iter().map(|(_, host)| host).collect()
+    }
+}
+
+impl Past {
+    /// Judges it by its own records; `None` for one that does not count.
+    fn judged(
+        &self,
+        store: &Store,
+        withdrawn: &[Invalidation],
+        metrics: &[Metric],
+    ) -> Result<Option<JudgedRun>, Problem> {
+        if withdrawn.iter().any(|one| one.cell.is_none()) {
+            return Ok(None);
+        }
+        let mut comparison = Judged::of(&self.name, &self.plan, store)?.into_comparison();
+        leave_out(&mut comparison, withdrawn);
+        let series = stored(&self.name, &self.plan, store)?;
+        let fit = comparison.host_ok;
+        Ok(fit.then(|| JudgedRun {
+            said: said(&comparison, metrics),
+            series,
+        }))
+    }
+}
+
+/// What the cells say that the run's own report trusts.
+fn said(comparison: &Comparison, metrics: &[Metric]) -> Vec<Said> {
+    let says = |one: &&CellComparison| one.says_something() && one.verdict != Verdict::Unfit;
+    let of = |one: &CellComparison| {
+        let values = |(at, metric): (usize, &Metric)| {
+            let known = one.metric(*metric).filter(|known| known.blocks.len() > 1)?;
+            let blocks = known
+                .numbers
+                .iter()
+                .copied()
+                .zip(known.blocks.iter().copied());
+            Some((at, blocks.collect()))
+        };
+        Said {
+            cell: one.cell,
+            candidate: one.candidate,
+            delta: one.delta,
+            interval_level: one.interval_level,
+            contended: one.interference.contended,
+            values: metrics.iter().enumerate().filter_map(values).collect(),
+        }
+    };
+    comparison.cells.iter().filter(says).map(of).collect()
+}

@@ -1,0 +1,284 @@
+//! Levels as a band: a line with its interval, marks of what happened, and an axis where there is room.
+
+use deltabench_compare::words::signed;
+use deltabench_model::units::{count, to_f64};
+use deltabench_trend::Estimate;
+use maud::{Markup, html};
+
+/// Half of the least span of the axis, as a share: noise is not drawn as large as a difference.
+const LEAST: f64 = 0.02;
+
+/// Points that are drawn at most, the newest.
+pub(crate) const POINTS: usize = 2000;
+
+/// A value of the band.
+#[derive(Debug, Clone)]
+pub(crate) struct Point {
+    /// Its place on the axis.
+    pub(crate) x: f64,
+    /// Number of the version.
+    pub(crate) version: usize,
+    /// Log-ratio to the anchor.
+    pub(crate) level: Estimate,
+    /// What it is called below the chart, if it is the first or the last.
+    pub(crate) name: String,
+    /// What is said of it.
+    pub(crate) title: String,
+    /// Points of one number are joined by a line.
+    pub(crate) line: usize,
+}
+
+/// Something that happened at a place of the axis.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark {
+    pub(crate) x: f64,
+    /// Class of its colour.
+    pub(crate) class: &'static str,
+    /// A letter or a number that the list below the chart has, too.
+    pub(crate) label: String,
+    pub(crate) title: String,
+}
+
+/// The size of a drawing, and whether it has an axis.
+pub(crate) struct Size {
+    width: f64,
+    height: f64,
+    left: f64,
+    edge: f64,
+    has_axis: bool,
+}
+
+/// For a cell of a grid.
+pub(crate) const SMALL: Size = Size {
+    width: 220.0,
+    height: 44.0,
+    left: 4.0,
+    edge: 5.0,
+    has_axis: false,
+};
+/// For a page.
+pub(crate) const LARGE: Size = Size {
+    width: 900.0,
+    height: 260.0,
+    left: 64.0,
+    edge: 22.0,
+    has_axis: true,
+};
+
+/// Where things are in the drawing.
+struct Scale<'a> {
+    size: &'a Size,
+    /// Ends of the axis.
+    first: f64,
+    last: f64,
+    /// Half of the span of ratios.
+    far: f64,
+}
+
+impl Scale<'_> {
+    fn x(&self, value: f64) -> f64 {
+        let span = self.last - self.first;
+        let share = match span > 0.0 {
+            true => (value - self.first) / span,
+            false => 0.5,
+        };
+        let Size {
+            width, left, edge, ..
+        } = self.size;
+        round(left + edge + share * (width - left - 2.0 * edge))
+    }
+
+    fn y(&self, log: f64) -> f64 {
+        let Size { height, edge, .. } = self.size;
+        let share = ((log.exp() - 1.0) / self.far).clamp(-1.0, 1.0);
+        round(height / 2.0 - share * (height / 2.0 - edge))
+    }
+}
+
+/// The drawing; nothing where there is nothing to draw.
+pub(crate) fn band(points: &[Point], marks: &[Mark], size: &Size, label: &str) -> Markup {
+    let points = points
+        .get(points.len().saturating_sub(POINTS)..)
+        .unwrap_or_default();
+    let (Some(first), Some(last)) = (ends(points, f64::min), ends(points, f64::max)) else {
+        return html! {};
+    };
+    let scale = Scale {
+        size,
+        first,
+        last,
+        far: far(points),
+    };
+    let is_inside = |mark: &&Mark| mark.x >= first && mark.x <= last;
+    let (wide, high) = (size.width, size.height);
+    html! {
+        svg.band viewBox=(format!("0 0 {wide} {high}")) role="img" aria-label=(label) {
+            @if size.has_axis { (axis(&scale)) }
+            @else { line.equal x1="0" x2=(wide) y1=(scale.y(0.0)) y2=(scale.y(0.0)) {} }
+            @for run in joined(points) { (joined_band(run, &scale)) }
+            @for mark in marks.iter().filter(is_inside) { (shown(mark, &scale)) }
+            @if size.has_axis { (names(points, size)) }
+            @if size.has_axis { @for point in points {
+                circle cx=(scale.x(point.x)) cy=(scale.y(point.level.value)) r="3" {
+                    title { (point.title) }
+                }
+            } }
+        }
+    }
+}
+
+fn ends(points: &[Point], of: fn(f64, f64) -> f64) -> Option<f64> {
+    points.iter().map(|point| point.x).reduce(of)
+}
+
+/// The span: of values, and of their intervals as far as these do not hide them.
+fn far(points: &[Point]) -> f64 {
+    let share = |log: f64| (log.exp() - 1.0).abs();
+    let values = points.iter().map(|point| share(point.level.value));
+    let most = values.fold(LEAST, f64::max);
+    let ends = points
+        .iter()
+        .flat_map(|point| [point.level.low, point.level.high]);
+    let ends = ends
+        .filter(|log| log.is_finite())
+        .map(share)
+        .fold(most, f64::max);
+    ends.min(3.0 * most)
+}
+
+fn axis(scale: &Scale<'_>) -> Markup {
+    let Size { width, left, .. } = scale.size;
+    let y = |share: f64| scale.y(share.ln_1p());
+    html! {
+        @for share in [scale.far, 0.0, -scale.far] {
+            line.(if share == 0.0 { "equal" } else { "tick" }) x1=(left) x2=(width)
+                y1=(y(share)) y2=(y(share)) {}
+            text x=(left - 8.0) y=(round(y(share) + 4.0)) text-anchor="end" {
+                @if share == 0.0 { "equal" } @else { (signed(share)) }
+            }
+        }
+    }
+}
+
+/// What the first and the last point are called, below them.
+fn names(points: &[Point], size: &Size) -> Markup {
+    let Size {
+        width,
+        height,
+        left,
+        ..
+    } = size;
+    let ends = points.first().zip(points.last());
+    html! {
+        @if let Some((first, last)) = ends.filter(|_| points.len() > 1) {
+            text x=(left) y=(height - 4.0) { (first.name) }
+            text x=(width - 4.0) y=(height - 4.0) text-anchor="end" { (last.name) }
+        }
+    }
+}
+
+/// Points of one line that follow each other.
+fn joined(points: &[Point]) -> impl Iterator<Item = &[Point]> {
+    points.chunk_by(|one, other| one.line == other.line)
+}
+
+fn joined_band(points: &[Point], scale: &Scale<'_>) -> Markup {
+    let place = |point: &Point, log: f64| format!("{},{}", scale.x(point.x), scale.y(log));
+    let lower = points.iter().map(|point| place(point, point.level.low));
+    let upper = points
+        .iter()
+        .rev()
+        .map(|point| place(point, point.level.high));
+    let around: Vec<String> = lower.chain(upper).collect();
+    let along: Vec<String> = { points.iter() }
+        .map(|point| place(point, point.level.value))
+        .collect();
+    html! {
+        @if let [only] = points {
+            line.whisker x1=(scale.x(only.x)) x2=(scale.x(only.x))
+                y1=(scale.y(only.level.low)) y2=(scale.y(only.level.high)) {}
+        } @else {
+            polygon.around points=(around.join(" ")) {}
+            polyline.along points=(along.join(" ")) {}
+        }
+    }
+}
+
+fn shown(mark: &Mark, scale: &Scale<'_>) -> Markup {
+    let x = scale.x(mark.x);
+    let Size {
+        height, has_axis, ..
+    } = scale.size;
+    // Notes have a row of their own: a change and a note may be at one place.
+    let row = if mark.class == "note" { "28" } else { "12" };
+    html! {
+        g.mark.(mark.class) {
+            title { (mark.title) }
+            line x1=(x) x2=(x) y1=(if *has_axis { 16.0 } else { 0.0 }) y2=(height) {}
+            @if *has_axis { text x=(x) y=(row) text-anchor="middle" { (mark.label) } }
+        }
+    }
+}
+
+/// Places in the order of things.
+pub(crate) fn place(at: usize) -> f64 {
+    to_f64(count(at))
+}
+
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(x: f64, value: f64, line: usize) -> Point {
+        Point {
+            x,
+            version: 0,
+            level: Estimate {
+                value,
+                low: value - 0.01,
+                high: value + 0.01,
+            },
+            name: format!("v{x}"),
+            title: String::new(),
+            line,
+        }
+    }
+
+    #[test]
+    fn lines_are_not_joined_and_noise_is_not_drawn_large() {
+        let points = [
+            point(0.0, 0.0, 0),
+            point(1.0, 0.001, 0),
+            point(2.0, 0.002, 1),
+        ];
+        let text = band(&points, &[], &LARGE, "levels").into_string();
+        assert_eq!(text.matches("<polygon").count(), 1);
+        assert_eq!(text.matches("<circle").count(), 3);
+        assert!(text.contains(">v0</text>") && text.contains(">v2</text>"));
+        assert!(
+            text.contains("+2.0 %") && text.contains("class=\"whisker\""),
+            "{text}"
+        );
+        assert!(!text.contains("NaN"));
+    }
+
+    #[test]
+    fn one_wide_interval_does_not_hide_the_others() {
+        let mut points = vec![point(0.0, 0.0, 0), point(1.0, -0.05, 0)];
+        points.push(Point {
+            level: Estimate {
+                value: 0.0,
+                low: -2.0,
+                high: f64::INFINITY,
+            },
+            ..point(2.0, 0.0, 0)
+        });
+        let text = band(&points, &[], &LARGE, "levels").into_string();
+        assert!(text.contains("+14.6 %"), "{text}");
+        assert!(!text.contains("inf") && band(&[], &[], &SMALL, "").into_string().is_empty());
+    }
+}
