@@ -10,6 +10,7 @@ mod archive;
 mod git;
 mod history;
 pub(crate) mod kept;
+mod named;
 mod order;
 mod probe;
 mod release;
@@ -24,6 +25,7 @@ mod verify;
 mod workplace;
 
 pub use history::{History, HistoryCommit, commits_in_order, history};
+pub use named::NamedSources;
 pub use revert::{Revert, Undone, without};
 pub use step::{did_not_compile, is_of_machine};
 pub use touched::{ByFile, defined_in, touched};
@@ -36,9 +38,10 @@ use crate::tree;
 use archive::{Archive, Contents};
 use deltabench_model::installation::Installation;
 use deltabench_model::problem::Problem;
-use deltabench_model::target::{BuildSource, BuildSpec, Release};
+use deltabench_model::target::{BuildSource, BuildSpec, Release, TargetSpec};
 use git::Commit;
 use kept::{Build, Made};
+use named::{Place, references};
 use order::Order;
 use probe::{Needs, Probed, Toolbox};
 use release::Releases;
@@ -89,6 +92,18 @@ pub fn build_here(spec: &BuildSpec, cache: &Cache, sources: &Sources) -> Option<
 pub fn forget_build(cache: &Cache, build: &Installation) -> Result<(), Problem> {
     let _lock = cache.lock_builds(&mut |_| {})?;
     kept::forget(cache, &build.bin_dir)
+}
+
+/// Why the source of this target is not known here, if its name needs the user's configuration.
+pub fn unknown_source(spec: &TargetSpec, sources: &Sources) -> Option<Problem> {
+    let TargetSpec::Built(BuildSpec {
+        source: BuildSource::Named(name),
+        ..
+    }) = spec
+    else {
+        return None;
+    };
+    sources.named.find(name).err()
 }
 
 /// Everything that building needs.
@@ -159,6 +174,10 @@ impl<'a> Builder<'a> {
     fn first_look(&self, spec: &BuildSpec) -> Result<FirstLook, Problem> {
         let variant = self.sources.variants.get(&spec.variant)?;
         match &spec.source {
+            BuildSource::Named(name) => match self.sources.named.find(name)? {
+                Place::Archive(file) => self.of_archive(spec, file),
+                Place::Clone(directory) => self.of_commit(spec, directory, &references(name)),
+            },
             BuildSource::Release(wanted) => {
                 if wanted.minor.is_some()
                     && let Some((release, archive)) = self.releases().kept(wanted)
@@ -177,27 +196,44 @@ impl<'a> Builder<'a> {
                 self.refuse_missing(spec, &probed)?;
                 Ok(FirstLook::Fetch(wanted.clone()))
             }
-            BuildSource::Archive(file) => {
-                let archive = Archive::open(file, self.cache)?;
-                self.judge(spec, None, Source::Archive(archive))
-            }
+            BuildSource::Archive(file) => self.of_archive(spec, file),
             BuildSource::Git {
                 directory,
                 reference,
-            } => {
-                let Some(git) = self.tools.find("git") else {
-                    let needs = Needs {
-                        major_rank: 0,
-                        has_parser: false,
-                        is_git: true,
-                    };
-                    let probed = self.tools.probe(variant, needs);
-                    return Err(probe::refusal(&spec.to_string(), &probed.missing));
-                };
-                let commit = Commit::find(&git, directory, reference)?;
-                self.judge(spec, None, Source::Commit(commit))
+            } => self.of_commit(spec, directory, std::slice::from_ref(reference)),
+        }
+    }
+
+    fn of_archive(&self, spec: &BuildSpec, file: &Path) -> Result<FirstLook, Problem> {
+        let archive = Archive::open(file, self.cache)?;
+        self.judge(spec, None, Source::Archive(archive))
+    }
+
+    /// The commit that the first of these names means that the repository has.
+    fn of_commit(
+        &self,
+        spec: &BuildSpec,
+        directory: &Path,
+        references: &[String],
+    ) -> Result<FirstLook, Problem> {
+        let Some(git) = self.tools.find("git") else {
+            let variant = self.sources.variants.get(&spec.variant)?;
+            let needs = Needs {
+                major_rank: 0,
+                has_parser: false,
+                is_git: true,
+            };
+            let probed = self.tools.probe(variant, needs);
+            return Err(probe::refusal(&spec.to_string(), &probed.missing));
+        };
+        let mut found = Err(Problem::new(format!("{spec} names no commit")));
+        for reference in references {
+            found = Commit::find(&git, directory, reference);
+            if found.is_ok() {
+                break;
             }
         }
+        self.judge(spec, None, Source::Commit(found?))
     }
 
     /// What a source that is here comes to.
@@ -212,6 +248,7 @@ impl<'a> Builder<'a> {
             Source::Archive(archive) => (&archive.contents, false),
             Source::Commit(commit) => (&commit.contents, true),
         };
+        named::check(spec, contents, &source.place())?;
         let (rank, configure, meson) = (
             contents.major_rank(),
             contents.has_configure,

@@ -53,9 +53,9 @@ mod unpack;
 mod versions;
 
 pub use build::{
-    BuildSystem, ByFile, History, HistoryCommit, OptionSince, Revert, Undone, Variant, Variants,
-    build_here, built_names, commits_in_order, defined_in, did_not_compile, forget_build, history,
-    is_of_machine, touched, without,
+    BuildSystem, ByFile, History, HistoryCommit, NamedSources, OptionSince, Revert, Undone,
+    Variant, Variants, build_here, built_names, commits_in_order, defined_in, did_not_compile,
+    forget_build, history, is_of_machine, touched, unknown_source, without,
 };
 pub use cache::Cache;
 pub use likeness::made_of;
@@ -80,6 +80,8 @@ pub struct Sources {
     /// Base address of released sources, for those that the distribution's archive does not have:
     /// `BASE/v17.11/postgresql-17.11.tar.bz2` and its `.sha256`; `https://` or `file://`.
     pub source_mirror: Option<String>,
+    /// Where sources are that no package has: `postgres:18beta1`, `postgres:master`.
+    pub named: NamedSources,
     /// How many jobs a build runs side by side; absent: as many as there are cores.
     pub jobs: Option<NonZeroUsize>,
     /// The variants that builds may be made with.

@@ -502,6 +502,37 @@ mod tests {
     }
 
     #[test]
+    fn the_study_of_rocksdb_says_which_published_versions_no_package_has_and_what_is_nearest() {
+        let published = [
+            "6.29.5", "7.10.2", "8.11.4", "9.0.1", "9.1.2", "9.2.2", "9.3.2", "9.4.1", "9.5.2",
+            "9.6.2", "9.7.4", "9.8.4", "9.9.3", "9.10.0", "9.11.2", "10.0.1", "10.1.3", "10.2.1",
+        ];
+        let list = known(Product::Rocksdb, amd64());
+        let mut rows = Vec::new();
+        for text in published {
+            let wanted = Version::Rocksdb(text.parse().unwrap());
+            if newest(&wanted, &list).is_none() {
+                rows.push(format!("| {text} | {} |", nearest(&wanted, &list).unwrap()));
+            }
+        }
+        let page = include_str!("../../../docs/studies/rocksdb-6-to-10.md");
+        let said: Vec<&str> = page
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.starts_with("| 9."))
+            .collect();
+        assert_eq!(said, rows);
+        let study = include_str!("../../../examples/rocksdb-6-to-10.toml");
+        for row in rows {
+            let series: Vec<&str> = row.trim_start_matches("| ").split('.').take(2).collect();
+            assert!(
+                study.contains(&format!("\"rocksdb:{}\"", series.join("."))),
+                "{row}"
+            );
+        }
+    }
+
+    #[test]
     fn the_refusal_lists_what_can_be_had() {
         let list: Vec<PackageVersion> = ["9.6.24", "17.4.0", "17.5.0", "17.5.1", "18.6.0"]
             .map(package)

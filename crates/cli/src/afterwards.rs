@@ -334,6 +334,7 @@ mod tests {
         let insert = InsertSetup {
             clients: 1,
             shared_table: false,
+            partitions: 0,
             rows: 20_000,
             write_rows: 2500,
             query_seconds: 1,

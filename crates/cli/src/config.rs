@@ -1,13 +1,22 @@
 //! The user's configuration: a small TOML file and the options of every command.
 
 use crate::arguments::global::Global;
-use deltabench_acquire::{Cache, Sources};
+use deltabench_acquire::{Cache, NamedSources, Sources};
 use deltabench_model::problem::{Problem, nearest};
+use deltabench_model::target::SourceName;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// Keys of the configuration file.
-const KEYS: [&str; 4] = ["mirror", "cache", "source_mirror", "jobs"];
+const KEYS: [&str; 6] = [
+    "mirror",
+    "cache",
+    "source_mirror",
+    "jobs",
+    "postgres_git",
+    "postgres_archives",
+];
 
 /// What every command needs to know.
 #[derive(Debug, Clone)]
@@ -42,6 +51,7 @@ impl Config {
                 offline: global.offline,
                 source_mirror: file.source_mirror,
                 jobs: file.jobs,
+                named: file.named,
                 ..Sources::default()
             },
         })
@@ -72,7 +82,11 @@ struct File {
     cache: Option<PathBuf>,
     source_mirror: Option<String>,
     jobs: Option<NonZeroUsize>,
+    named: NamedSources,
 }
+
+/// What is wrong with the file, and what to write instead.
+type Wrong = (String, Option<String>);
 
 fn read(path: &Path) -> Result<File, Problem> {
     let bad = |why: String| {
@@ -85,7 +99,7 @@ fn read(path: &Path) -> Result<File, Problem> {
     })
 }
 
-fn parse(text: &str) -> Result<File, (String, Option<String>)> {
+fn parse(text: &str) -> Result<File, Wrong> {
     let table: toml::Table = text
         .parse()
         .map_err(|error: toml::de::Error| (error.to_string(), None))?;
@@ -108,6 +122,8 @@ fn parse(text: &str) -> Result<File, (String, Option<String>)> {
                     jobs.ok_or_else(|| (format!("`{key}` must be a number from 1 on"), None))?,
                 );
             }
+            "postgres_git" => file.named.clone = Some(absolute_only(key, value)?),
+            "postgres_archives" => file.named.archives = archives(value)?,
             _ => {
                 let hint = nearest(key, KEYS).map(|near| format!("did you mean `{near}`?"));
                 return Err((format!("unknown key `{key}`"), hint));
@@ -115,6 +131,36 @@ fn parse(text: &str) -> Result<File, (String, Option<String>)> {
         }
     }
     Ok(file)
+}
+
+/// A path that means the same wherever deltabench is started.
+fn absolute_only(key: &str, value: &toml::Value) -> Result<PathBuf, Wrong> {
+    match value.as_str().map(PathBuf::from) {
+        Some(path) if path.is_absolute() => Ok(path),
+        _ => Err((
+            format!("`{key}` must be a path"),
+            Some(format!("write it from / on: \"{key}\" = \"/src/...\"")),
+        )),
+    }
+}
+
+fn archives(value: &toml::Value) -> Result<BTreeMap<SourceName, PathBuf>, Wrong> {
+    let Some(table) = value.as_table() else {
+        return Err((
+            "`postgres_archives` must be a table".to_owned(),
+            Some("write [postgres_archives] and below it \"18beta1\" = \"/src/FILE\"".to_owned()),
+        ));
+    };
+    let named = table.iter().map(|(key, value)| {
+        let name = SourceName::of(key).ok_or_else(|| {
+            (
+                format!("`{key}` of postgres_archives names no source"),
+                Some("names are 18beta1, 18rc1, REL_18_STABLE and master".to_owned()),
+            )
+        })?;
+        Ok((name, absolute_only(key, value)?))
+    });
+    named.collect()
 }
 
 #[cfg(test)]
@@ -139,5 +185,30 @@ mod tests {
         );
         let (why, hint) = parse("miror = \"x\"").unwrap_err();
         assert!(why.contains("miror") && hint.unwrap().contains("mirror"));
+    }
+    #[test]
+    fn sources_have_names_that_targets_use_and_paths_from_the_root_on() {
+        let text =
+            "postgres_git = \"/src/postgres\"\n[postgres_archives]\n18beta1 = \"/src/b.tar\"";
+        let named = parse(text).unwrap().named;
+        assert_eq!(named.clone, Some(PathBuf::from("/src/postgres")));
+        let beta = SourceName::of("18beta1").unwrap();
+        assert_eq!(
+            named.archives.get(&beta),
+            Some(&PathBuf::from("/src/b.tar"))
+        );
+        for (text, said) in [
+            ("postgres_git = \"src\"", "must be a path"),
+            ("postgres_git = 3", "must be a path"),
+            ("postgres_archives = \"/a\"", "must be a table"),
+            ("[postgres_archives]\n17 = \"/a\"", "`17`"),
+            (
+                "[postgres_archives]\nmaster = \"a\"",
+                "`master` must be a path",
+            ),
+        ] {
+            let (why, hint) = parse(text).unwrap_err();
+            assert!(why.contains(said) && hint.is_some(), "{why}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! `deltabench run` and `init`: an experiment file, carried out part by part.
 
+mod machine;
 mod outlook;
 mod servers;
 
@@ -22,6 +23,7 @@ use deltabench_kinds::run_half;
 use deltabench_model::plan::{ExperimentPart, Plan, Timing, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_run::fleet::Host;
+use deltabench_run::occupancy::Machine;
 use deltabench_run::planning::{self, Request};
 use deltabench_run::session::SessionEnd;
 use deltabench_site::Loaded;
@@ -65,7 +67,9 @@ pub fn prepare(
     let (source, experiment, parts_of_all) = read(arguments).map_err(Failure::Refused)?;
     let library = Library::builtin().map_err(Failure::Failed)?;
     let directory = arguments.file.parent().unwrap_or(Path::new(""));
-    let requests = requests(&experiment, directory, &library).map_err(Failure::Refused)?;
+    let machine = machine_of(arguments).map_err(Failure::Refused)?;
+    let requests =
+        requests(&experiment, (directory, &library), machine.as_ref()).map_err(Failure::Refused)?;
     Found::check(&experiment, directory).map_err(Failure::Refused)?;
     let host = if look {
         host::host(&arguments.servers, config).map_err(Failure::Refused)?
@@ -77,6 +81,7 @@ pub fn prepare(
     } else {
         Found::find(&experiment, directory, config).map_err(Failure::Refused)?
     };
+    let found = found.on(machine);
     let planned =
         plan(source, &experiment, parts_of_all, requests, &found).map_err(Failure::Refused)?;
     Ok((experiment, planned, host))
@@ -86,7 +91,8 @@ pub fn prepare(
 pub fn run(arguments: &RunArguments, config: &Config) -> Result<u8, Failure> {
     let (experiment, planned, host) = prepare(arguments, arguments.dry_run, config)?;
     if arguments.dry_run {
-        return outlook::print(&experiment, &planned.runs, &host);
+        let machine = machine_of(arguments).map_err(Failure::Refused)?;
+        return outlook::print(&experiment, &planned.runs, (&host, machine.as_ref()));
     }
     for (_, plan) in &planned.runs {
         check_fits(plan, &host).map_err(Failure::Refused)?;
@@ -222,10 +228,19 @@ fn read(arguments: &RunArguments) -> Result<(WorkloadSource, Experiment, u32), P
 }
 
 /// A request for each part, checked as far as can be without the servers.
+/// The machine that `--for` describes, if it is there.
+fn machine_of(arguments: &RunArguments) -> Result<Option<Machine>, Problem> {
+    arguments
+        .machine
+        .as_deref()
+        .map(machine::machine)
+        .transpose()
+}
+
 fn requests(
     experiment: &Experiment,
-    directory: &Path,
-    library: &Library,
+    (directory, library): (&Path, &Library),
+    machine: Option<&Machine>,
 ) -> Result<Vec<(Part, Request)>, Problem> {
     let seed = seed_of(experiment);
     let mut requests = Vec::new();
@@ -233,7 +248,11 @@ fn requests(
     // Repetitions are spread over the whole time, so that what changes with time is between them.
     parts.sort_by_key(|part| part.repetition);
     for part in parts {
-        let request = kinds::request_of(experiment, &part, seed(part.number), directory, library)?;
+        let seed = seed(part.number);
+        let mut request = kinds::request_of(experiment, &part, seed, directory, library)?;
+        if let Some(machine) = machine {
+            machine::fit(machine, &part, &mut request)?;
+        }
         let library = library.clone();
         let library = library.extended(&request.sources, &request.work)?;
         let kind = run_half(&request.work);

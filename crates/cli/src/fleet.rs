@@ -82,6 +82,13 @@ fn begin(arguments: &FleetRun, config: &Config) -> Result<u8, Failure> {
     let (file, fleet) = read_file(&arguments.on)?;
     let fixture = { arguments.engine_fixture.as_deref() }.map(Fixture::read);
     let fixture = fixture.transpose().map_err(Failure::Refused)?;
+    if arguments.run.machine.is_some() {
+        return Err(Failure::Refused(
+            Problem::new("--for is for experiments on one machine")
+                .detail("the hosts of a fleet are those of its file")
+                .hint("leave out --for, or use `deltabench run FILE --dry-run --for MACHINE`"),
+        ));
+    }
     let look = arguments.run.dry_run || fixture.is_some();
     let (_, mut planned, host) = experiment::prepare(&arguments.run, look, config)?;
     if let Some(fixture) = &fixture {

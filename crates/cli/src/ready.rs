@@ -142,6 +142,8 @@ impl Ready {
     fn fit_the_time(&mut self, shape: &Shape) -> Result<Option<String>, Problem> {
         let plan = &mut self.plan;
         let may_shorten = shape.visit_seconds.is_none()
+            && shape.write_seconds.is_none()
+            && shape.warmup.is_none()
             && !plan.has_whole_steps()
             && plan.limits == Limits::default();
         let kind = run_half(&plan.work);

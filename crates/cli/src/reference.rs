@@ -176,6 +176,12 @@ fn metrics_page() -> String {
              operations of the slices.",
         ),
         (
+            Basis::Requests(""),
+            "For each request of the device",
+            "Counters that all servers share, read at both ends of every slice and divided by the \
+             requests of the device meanwhile.",
+        ),
+        (
             Basis::Visit,
             "Counted over a visit",
             "Counters of one server, read before a visit opens its connections and after it closes \
@@ -193,7 +199,7 @@ fn metrics_page() -> String {
             page.push_str(&line);
             page.push('\n');
         }
-        for metric in METRICS.iter().filter(|metric| metric.basis == basis) {
+        for metric in METRICS.iter().filter(|metric| is_of(metric.basis, basis)) {
             metric_section(&mut page, metric);
         }
     }
@@ -210,6 +216,11 @@ fn metrics_page() -> String {
         );
     }
     page
+}
+
+/// Whether two bases are of one kind, whatever requests they count.
+fn is_of(basis: Basis, kind: Basis) -> bool {
+    std::mem::discriminant(&basis) == std::mem::discriminant(&kind)
 }
 
 /// Not a table: its lines would be wider than a page.

@@ -55,6 +55,9 @@ pub fn without_workloads(
     })
 }
 
+/// Seconds of a warm-up at most: a day.
+const WARMUP_MAX: f64 = 86_400.0;
+
 /// As long as is measured.
 fn profile(rate: u32, visit_seconds: f64, forced: bool) -> ProfilePlan {
     let milliseconds = to_u64(visit_seconds * 1e3);
@@ -130,6 +133,9 @@ pub fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
             warmup_seconds: defaults::WARMUP_SECONDS,
             connections_per_visit: defaults::CONNECTIONS_PER_VISIT,
             sustained: false,
+            write_seconds: None,
+            warmup_chosen: false,
+            rotated: false,
             deadline_seconds: None,
         },
         placement: placement(None),
@@ -175,10 +181,12 @@ fn timing(shape: &Shape, quick: bool, limits: &Limits) -> Result<Timing, Problem
         (None, None) => (defaults::VISIT_SECONDS, defaults::SLICE_MS),
     };
     let visit_seconds = shape.visit_seconds.unwrap_or(visit_seconds);
-    let warmup_seconds = match limits.memory_bytes {
-        Some(_) => defaults::SQUEEZED_WARMUP_SECONDS,
+    let chosen = shape.warmup.as_deref().map(warmup).transpose()?;
+    let warmup_seconds = match (chosen, limits.memory_bytes) {
+        (Some(seconds), _) => seconds,
+        (None, Some(_)) => defaults::SQUEEZED_WARMUP_SECONDS,
         // Of a visit shorter than that, no more is thrown away than is measured.
-        None => visit_seconds.min(defaults::WARMUP_SECONDS),
+        (None, None) => visit_seconds.min(defaults::WARMUP_SECONDS),
     };
     Ok(Timing {
         blocks: shape
@@ -195,10 +203,30 @@ fn timing(shape: &Shape, quick: bool, limits: &Limits) -> Result<Timing, Problem
         slice_jitter: defaults::SLICE_JITTER,
         visit_seconds,
         warmup_seconds,
-        connections_per_visit: defaults::CONNECTIONS_PER_VISIT,
+        // New connections would need the warm-up again.
+        connections_per_visit: match chosen {
+            Some(_) => 1,
+            None => defaults::CONNECTIONS_PER_VISIT,
+        },
         sustained: false,
+        write_seconds: shape.write_seconds,
+        warmup_chosen: chosen.is_some(),
+        rotated: false,
         deadline_seconds: budget.or(quick.then_some(defaults::QUICK_DEADLINE_SECONDS)),
     })
+}
+
+/// Seconds of a warm-up that the user chose.
+///
+/// Errors: no time, or one of more than a day.
+fn warmup(text: &str) -> Result<f64, Problem> {
+    let seconds = time(text).map_err(|problem| problem.hint("write for example --warmup 10m"))?;
+    if seconds > WARMUP_MAX {
+        return Err(Problem::new(format!("a warm-up of {text} is too long"))
+            .detail("every visit to a cell has it, on each server")
+            .hint("write for example --warmup 10m"));
+    }
+    Ok(seconds)
 }
 
 /// When a cell has been measured enough.

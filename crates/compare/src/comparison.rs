@@ -364,6 +364,8 @@ pub struct BlockRate {
     pub candidate: f64,
     /// CPU of base and candidate for an operation, microseconds; absent where the block has none.
     pub server_cpu_us: Option<(f64, f64)>,
+    /// Context switches of base and candidate for an operation; absent where a slice does not know them.
+    pub switches: Option<(f64, f64)>,
 }
 
 /// Percentiles of latency of both sides, at the same percentiles in rising order.

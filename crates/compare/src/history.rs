@@ -1,10 +1,11 @@
 //! Everything that two servers did in one cell, ready to be asked about any part of it.
 
 use crate::comparison::BlockRate;
-use crate::pairing::{CellRounds, Index, Pairing};
+use crate::pairing::{CellRounds, Index, Pairing, Round};
 use crate::sample::{BlockValue, server_cpu, throughput};
 use crate::thresholds::CONTENDED_SHARE;
 use deltabench_model::plan::{CellId, ServerId};
+use deltabench_model::slice::Slice;
 use deltabench_model::units::to_f64;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -48,8 +49,21 @@ impl<'a> Part<'a> {
             base: value.base,
             candidate: value.candidate,
             server_cpu_us: cpu(value.block),
+            switches: self.switches(value.block),
         };
         blocks.map(rate).collect()
+    }
+
+    /// Context switches of both sides for an operation in a block.
+    fn switches(&self, block: u32) -> Option<(f64, f64)> {
+        let mut blocks = self.pairing.blocks.iter();
+        let rounds = &blocks.find(|one| one.block == block)?.rounds;
+        let side = |of: &dyn Fn(&Round<'a>) -> &'a Slice| {
+            let operations: u64 = rounds.iter().map(|round| of(round).operations).sum();
+            let switches: Option<u64> = rounds.iter().map(|round| of(round).switches).sum();
+            (operations > 0).then_some(to_f64(switches?) / to_f64(operations))
+        };
+        Some((side(&|round| round.base)?, side(&|round| round.candidate)?))
     }
 }
 

@@ -133,6 +133,8 @@ pub struct Figure {
     pub efficiency: Option<f64>,
     /// CPU per operation relative to the base column, for [`Axis::Clients`].
     pub cpu: Option<Ratio>,
+    /// Context switches per operation relative to the base column, for [`Axis::Clients`].
+    pub switches: Option<Ratio>,
     /// Operations per second for each unit of monthly cost, where the column has a price.
     pub per_cost: Option<f64>,
 }
@@ -226,10 +228,43 @@ pub struct Absolute {
 pub struct GroupSpread {
     /// Title of the table it sums up.
     pub table: String,
-    /// The group; absent for all rows.
-    pub group: Option<Group>,
+    /// The rows of the table that it sums up.
+    pub of: SpreadOf,
     /// One for each column of that table; absent where it has no figure.
     pub columns: Vec<Option<Spread>>,
+}
+
+/// Rows that published tables sum up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpreadOf {
+    /// One group.
+    Group(Group),
+    /// All range queries: the row `range` of published tables, which list ranges in two tables and sum them
+    /// up in one.
+    Ranges,
+    All,
+}
+
+impl SpreadOf {
+    /// All of them, in the order of reports.
+    pub const EACH: [Self; 6] = [
+        Self::Group(Group::Point),
+        Self::Group(Group::Range),
+        Self::Group(Group::RangeAgg),
+        Self::Ranges,
+        Self::Group(Group::Write),
+        Self::All,
+    ];
+
+    /// Whether it sums up rows of a group.
+    #[must_use]
+    pub fn has(self, group: Group) -> bool {
+        match self {
+            Self::Group(one) => one == group,
+            Self::Ranges => matches!(group, Group::Range | Group::RangeAgg),
+            Self::All => true,
+        }
+    }
 }
 
 /// Of the figures of a group's rows; those that are unfit are left out.

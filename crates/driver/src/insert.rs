@@ -44,6 +44,8 @@ mod traffic;
 pub use self::one_by_one::{OneByOne, OneByOneSpec};
 
 use self::indexing::Indexing;
+pub use self::set_up::partitions;
+
 use self::set_up::set_up;
 use self::tally::{Fault, StepTally};
 use self::traffic::Traffic;
@@ -335,6 +337,7 @@ mod tests {
         let setup = InsertSetup {
             clients: 2,
             shared_table: false,
+            partitions: 0,
             rows: 100,
             write_rows: 100,
             query_seconds: 10,
@@ -377,6 +380,7 @@ mod tests {
         let setup = InsertSetup {
             clients: 20,
             shared_table: false,
+            partitions: 0,
             rows: 1,
             write_rows: 1,
             query_seconds: 1,
@@ -393,6 +397,7 @@ mod tests {
         assert_eq!(of(&setup), [20, 20, 61, 61, 81, 81]);
         let shared = InsertSetup {
             shared_table: true,
+            partitions: 0,
             long_transaction_seconds: None,
             ..setup
         };

@@ -43,8 +43,8 @@ pub(crate) const BUILD: [&str; 6] = [
     "environment",
 ];
 /// Of `[workloads]`.
-pub(crate) const WORKLOADS: [&str; 7] = [
-    "set", "only", "files", "clients", "order", "state", "variant",
+pub(crate) const WORKLOADS: [&str; 8] = [
+    "set", "also", "only", "files", "clients", "order", "state", "variant",
 ];
 /// Of an entry of `[[workloads.variant]]`; its other keys are the workload's own.
 pub(crate) const VARIANT: [&str; 1] = ["of"];
@@ -53,7 +53,7 @@ pub(crate) const DATA: [&str; 2] = ["rows", "tables"];
 /// Of `[limits]`.
 pub(crate) const LIMITS: [&str; 4] = ["memory", "storage", "cache", "optional"];
 /// Of `[measurement]`.
-pub(crate) const MEASUREMENT: [&str; 22] = [
+pub(crate) const MEASUREMENT: [&str; 24] = [
     "repetitions",
     "blocks",
     "fixed",
@@ -61,9 +61,11 @@ pub(crate) const MEASUREMENT: [&str; 22] = [
     "budget",
     "delta",
     "visit_seconds",
+    "write_seconds",
+    "warmup",
     "sustained",
     "residence",
-    "write_seconds",
+    "primary_key",
     "settle_seconds",
     "placebo",
     "slice_ms",

@@ -38,8 +38,14 @@ pub struct Measurement {
     pub delta: Option<String>,
     /// Seconds measured on each server in one visit.
     pub visit_seconds: Option<f64>,
+    /// The same in visits to cells that write.
+    pub write_seconds: Option<f64>,
+    /// Warm-up of each visit, as a time.
+    pub warmup: Option<String>,
     /// How long each server works without a break in each block, seconds; absent: in slices that alternate.
     pub sustained_seconds: Option<u32>,
+    /// Whether servers run one at a time, each for its turns, however much memory there is.
+    pub rotated: bool,
     /// The published procedure, if that is what is measured: one server at a time.
     pub procedure: Option<Procedure>,
     /// Length of a slice, ms.
@@ -73,7 +79,10 @@ impl Default for Measurement {
             budget: None,
             delta: None,
             visit_seconds: None,
+            write_seconds: None,
+            warmup: None,
             sustained_seconds: None,
+            rotated: false,
             procedure: None,
             slice_ms: None,
             rate: None,
@@ -125,8 +134,15 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
         budget: checked(&section, "budget", syntax::time)?,
         delta: checked(&section, "delta", syntax::percent)?,
         sustained_seconds: sustained(root, &section)?,
+        write_seconds: match residence(&section)? {
+            // Of its tests, in whole seconds.
+            Some(Residence::One) => None,
+            _ => section.fraction("write_seconds", VISIT_SECONDS)?,
+        },
+        warmup: checked(&section, "warmup", syntax::time)?,
+        rotated: rotated(root, &section)?,
         procedure: procedure(root, &section)?,
-        visit_seconds: section.fraction("visit_seconds", 0.05..=3600.0)?,
+        visit_seconds: section.fraction("visit_seconds", VISIT_SECONDS)?,
         slice_ms: section.number("slice_ms", 1..=60_000)?,
         rate: section.fraction("rate", 0.1..=10e6)?,
         transport: section.word("transport", &transports)?.unwrap_or_default(),
@@ -141,6 +157,9 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
     })
 }
 
+/// Seconds of a visit.
+const VISIT_SECONDS: std::ops::RangeInclusive<f64> = 0.05..=3600.0;
+
 /// How long the parts of the published procedure take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Procedure {
@@ -150,6 +169,10 @@ pub struct Procedure {
     pub write_seconds: u32,
     /// Least seconds of vacuum, checkpoint and sleep; absent: as published.
     pub settle_seconds: Option<u32>,
+    /// Seconds of each test before it counts; absent: as published.
+    pub warmup_seconds: Option<u32>,
+    /// Whether the tables have a primary key (`usepk = 1` of the published script).
+    pub primary_key: bool,
     /// Whether the base runs twice.
     pub placebo: bool,
 }
@@ -170,6 +193,7 @@ const NOT_IN_PROCEDURE: Excluded = Excluded {
         ("rocksdb", "its tests are those of sysbench"),
     ],
     keys: &[
+        ("workloads", "also", "its tests are those of sysbench"),
         ("workloads", "files", "its tests are those of sysbench"),
         ("workloads", "variant", "its tests are those of sysbench"),
         (
@@ -193,14 +217,58 @@ const OWN_WORDS: [(&str, &str, &str); 3] = [
 ];
 
 /// What only the published procedure has.
-const OF_PROCEDURE: [&str; 3] = ["write_seconds", "settle_seconds", "placebo"];
+const OF_PROCEDURE: [&str; 3] = ["settle_seconds", "placebo", "primary_key"];
+
+/// Which servers are in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Residence {
+    /// One, for all of its tests: the published procedure.
+    One,
+    /// One after another, each for its turns of a visit.
+    Rotated,
+}
+
+fn residence(section: &Section<'_>) -> Result<Option<Residence>, Problem> {
+    section.word(
+        "residence",
+        &[("one", Residence::One), ("rotated", Residence::Rotated)],
+    )
+}
+
+/// What has one server at a time anyway, or none.
+const NOT_ROTATED: Excluded = Excluded {
+    by: "residence = \"rotated\"",
+    sections: &[
+        (
+            "insert",
+            "the Insert Benchmark has one server at a time anyway",
+        ),
+        ("rocksdb", "its targets are in memory together"),
+    ],
+    keys: &[(
+        "measurement",
+        "sustained",
+        "then one server works at a time anyway",
+    )],
+};
+
+/// Whether servers run one at a time, each for its turns.
+///
+/// Errors: what has one server at a time anyway.
+fn rotated(root: &Section<'_>, section: &Section<'_>) -> Result<bool, Problem> {
+    let rotated = residence(section)? == Some(Residence::Rotated);
+    if rotated {
+        excludes(root, &NOT_ROTATED)?;
+    }
+    Ok(rotated)
+}
 
 /// The published procedure, if the file asks for one server at a time.
 ///
 /// Errors: keys that mean nothing beside it, or without it; servers with the steady settings that nobody
 /// asked for; an order that is drawn.
 fn procedure(root: &Section<'_>, section: &Section<'_>) -> Result<Option<Procedure>, Problem> {
-    if section.word("residence", &[("one", ())])?.is_none() {
+    if residence(section)? != Some(Residence::One) {
         for key in OF_PROCEDURE {
             if let Some((_, at)) = section.value(key) {
                 return Err(section
@@ -231,12 +299,20 @@ fn procedure(root: &Section<'_>, section: &Section<'_>) -> Result<Option<Procedu
             .number("write_seconds", TEST_SECONDS)?
             .unwrap_or(WRITE_SECONDS),
         settle_seconds: section.number("settle_seconds", 0..=86_400)?,
+        warmup_seconds: match section.text("warmup")? {
+            None => None,
+            Some((text, at)) => Some(
+                syntax::whole_seconds("warmup", text)
+                    .map_err(|problem| section.wrap(at, problem))?,
+            ),
+        },
+        primary_key: section.flag("primary_key")?.unwrap_or(true),
         placebo: section.flag("placebo")?.unwrap_or(true),
     }))
 }
 
 /// Keys that mean nothing where servers work without a break.
-const NOT_SUSTAINED: [&str; 3] = ["visit_seconds", "precision", "waits"];
+const NOT_SUSTAINED: [&str; 4] = ["visit_seconds", "write_seconds", "precision", "waits"];
 
 /// How long each server works without a break.
 ///

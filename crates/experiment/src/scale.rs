@@ -13,8 +13,9 @@ const FIXED: [&str; 4] = ["format", "version", "name", SCALE];
 
 /// Two keys of a table of which only one may be there. A scale that has one of them means it instead of the
 /// other one of the file.
-const INSTEAD: [(&str, &str, &str); 4] = [
+const INSTEAD: [(&str, &str, &str); 5] = [
     ("workloads", "set", "only"),
+    ("workloads", "also", "only"),
     ("measurement", "fixed", "precision"),
     ("measurement", "sustained", "visit_seconds"),
     ("insert", "rates", "steps"),

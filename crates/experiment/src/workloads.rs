@@ -49,6 +49,8 @@ pub struct Variant {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Workloads {
     pub chosen: Chosen,
+    /// Built-in workloads beside those of the set.
+    pub also: Vec<String>,
     /// Files of the user's own, as written: relative to the experiment's file.
     pub files: Vec<String>,
     /// Concurrent connections; each is a cell for each workload.
@@ -92,12 +94,40 @@ pub(crate) fn workloads(
     let states = [("fresh", DataState::Fresh), ("aged", DataState::Aged)];
     Ok(Workloads {
         chosen,
+        also: also(&section)?,
         files,
         clients: section.numbers("clients", CLIENTS)?.unwrap_or(vec![1]),
         order: section.word("order", &orders)?.unwrap_or_default(),
         state: section.word("state", &states)?.unwrap_or_default(),
         variants,
     })
+}
+
+/// Built-in workloads beside the set.
+///
+/// Errors: no set, or an order that has its own.
+fn also(section: &Section<'_>) -> Result<Vec<String>, Problem> {
+    let names = section.owned_texts("also")?;
+    let Some((_, at)) = section.value("also") else {
+        return Ok(names);
+    };
+    if section.value("only").is_some() {
+        let what = "`also` and `only` exclude each other: `also` is for a `set`";
+        return Err(section
+            .problem_at(at, what)
+            .hint("write all names in `only`"));
+    }
+    if section
+        .text("order")?
+        .is_some_and(|(word, _)| word == "published")
+    {
+        let what = "`also` and order = \"published\" exclude each other";
+        return Err(section
+            .problem_at(at, what)
+            .detail("the published order has its own tests, `delete` as published among them")
+            .hint("leave out `also`"));
+    }
+    Ok(names)
 }
 
 /// `beside`: whether there is anything else to measure. `scripts`: whether none is meant when nothing is

@@ -9,6 +9,7 @@
 
 pub mod insert;
 pub mod orders;
+mod passes;
 pub mod pgbench;
 pub mod procedure;
 pub mod replay;

@@ -12,9 +12,10 @@ mod reading;
 mod record;
 mod stages;
 
+use crate::passes::PassBlocks;
 use crate::shown::{JudgedRun, Show, Shown};
 use crate::workloads::cells;
-use blocks::BlockState;
+use blocks::Tests;
 use deltabench_compare::Reader;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CacheState, Cell, CellId, CellOrder, DataState, Plan, Stopping};
@@ -59,17 +60,23 @@ pub(crate) fn not_counted() -> Problem {
 
 impl Show for Procedure {
     fn block(&self, plan: &Plan) -> String {
-        let (reads, writes) = plan
-            .work
-            .procedure()
-            .map_or((0, 0), |setup| (setup.read_seconds, setup.write_seconds));
+        let setup = plan.work.procedure();
+        let (reads, writes) = setup.map_or((0, 0), |s| (s.read_seconds, s.write_seconds));
+        let warm = match setup.map_or(0, |setup| setup.warmup_seconds) {
+            0 => String::new(),
+            seconds => format!(", after {seconds} s of warm-up"),
+        };
+        let keys = match setup.is_some_and(|setup| !setup.primary_key) {
+            true => "; tables have no primary key",
+            false => "",
+        };
         let passes = match plan.timing.blocks {
             1 => "1 pass".to_owned(),
             several => format!("{several} passes"),
         };
         format!(
             "{passes} of these tests on each server, {reads} s of each that reads and {writes} s of each \
-             that writes; one server runs at a time, and is started once; no paired interval"
+             that writes{warm}; one server runs at a time, and is started once; no paired interval{keys}"
         )
     }
 
@@ -204,6 +211,6 @@ impl Benchmark for Procedure {
 
     fn begin<'a>(&self, session: &mut Session<'a>) -> Result<Box<dyn Blocks + 'a>, Problem> {
         let setup = setup_of(&session.plan.work)?;
-        Ok(Box::new(BlockState::create(setup, session)?))
+        Ok(Box::new(PassBlocks::create(Tests::new(setup), session)?))
     }
 }

@@ -68,9 +68,17 @@ fn check_reconnecting(request: &Request, cells: &[Cell], library: &Library) -> R
 
 impl Show for Workloads {
     fn block(&self, plan: &Plan) -> String {
+        let timing = &plan.timing;
+        let writes = timing.write_seconds.map_or_else(String::new, |seconds| {
+            format!(" ({seconds} s of cells that write)")
+        });
+        let warm = match timing.warmup_chosen {
+            true => format!(", after {} s of warm-up", timing.warmup_seconds),
+            false => String::new(),
+        };
         format!(
-            "at most {} blocks, {} s on each server in a visit",
-            plan.timing.blocks, plan.timing.visit_seconds
+            "at most {} blocks, {} s on each server in a visit{writes}{warm}",
+            timing.blocks, timing.visit_seconds
         )
     }
 

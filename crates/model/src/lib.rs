@@ -31,5 +31,6 @@ pub mod slice;
 pub mod table;
 pub mod target;
 pub mod threads;
+mod timing;
 pub mod units;
 pub mod work;

@@ -40,6 +40,8 @@ pub enum Basis {
     /// Counted at the two ends of every slice and added up over a visit, over the operations of the slices.
     /// For what all servers share: a device.
     SliceEnds,
+    /// Counted as for [`Basis::SliceEnds`], over the requests of the device that another counter has.
+    Requests(&'static str),
     /// Counted over a visit's connections (processes while they are open, statistics from before they are
     /// opened to after they are closed), over all operations
     /// of the visit, warm-up included. For what only this server moves: its processes, its own statistics.
@@ -115,14 +117,15 @@ pub fn metric(key: &str) -> Option<&'static MetricInfo> {
 /// A row: key, name, unit, words, which way is good; basis, counter, scale; source; versions; meaning.
 macro_rules! row {
     ($key:literal $name:literal $unit:literal $words:literal $better:expr;
-     $basis:ident $counter:literal $scale:expr; $source:expr; $versions:expr; $meaning:expr) => {
+     $basis:ident $(($over:literal))? $counter:literal $scale:expr; $source:expr; $versions:expr;
+     $meaning:expr) => {
         MetricInfo {
             key: $key,
             name: $name,
             unit: $unit,
             words: $words,
             better: $better,
-            basis: Basis::$basis,
+            basis: Basis::$basis $(($over))?,
             counter: $counter,
             scale: $scale,
             source: $source,
@@ -135,15 +138,17 @@ macro_rules! row {
 /// Rows with a name of their own, then others.
 macro_rules! rows {
     ($($named:ident)+; $($key:literal $name:literal $unit:literal $words:literal $better:expr;
-     $basis:ident $counter:literal $scale:expr; $source:expr; $versions:expr; $meaning:expr;)+) => {
+     $basis:ident $(($over:literal))? $counter:literal $scale:expr; $source:expr; $versions:expr;
+     $meaning:expr;)+) => {
         &[$($named,)+ $(row!($key $name $unit $words $better;
-            $basis $counter $scale; $source; $versions; $meaning)),+]
+            $basis $(($over))? $counter $scale; $source; $versions; $meaning)),+]
     };
 }
 
 const KB: f64 = 1.0 / 1024.0;
 const MB: f64 = KB / 1024.0;
 const US: f64 = 1e-3;
+const MILLIS: f64 = 1e-6;
 const PROC_STAT: &str = "/proc/PID/stat of all processes of the server";
 const PROC_STATUS: &str = "/proc/PID/status of all processes of the server";
 const PROC_IO: &str = "/proc/PID/io of all processes of the server";
@@ -226,6 +231,12 @@ pub const METRICS: &[MetricInfo] = rows! {
     "write_kb_per_op" "wKB/o" "KB/op" "KB written" Some(Lower);
         SliceEnds "device_write_bytes" KB; DISKSTATS; "all";
         "bytes written to the device by all processes";
+    "read_await_ms" "rawait" "ms" "time of a read" Some(Lower);
+        Requests("device_reads") "device_read_ns" MILLIS; DISKSTATS; "all";
+        "mean time of a read request of the device, waiting included, as iostat has it";
+    "write_await_ms" "wawait" "ms" "time of a write" Some(Lower);
+        Requests("device_writes") "device_write_ns" MILLIS; DISKSTATS; "all";
+        "mean time of a write request of the device, of all processes";
     "user_cpu_us_per_op" "user us/o" "us/op" "user CPU" Some(Lower);
         Visit "process_user_ns" US; PROC_STAT; "all"; "CPU time of the server outside the kernel";
     "system_cpu_us_per_op" "sys us/o" "us/op" "system CPU" Some(Lower);

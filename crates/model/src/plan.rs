@@ -8,6 +8,7 @@ use crate::counts::{CountedAfter, Counting};
 pub use crate::id::{CellId, ServerId};
 use crate::installation::{Engine, Installation};
 use crate::threads::ClientThreads;
+pub use crate::timing::Timing;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -341,28 +342,6 @@ impl Default for Observing {
             sensitivity: false,
         }
     }
-}
-
-/// Durations and counts that shape the measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Timing {
-    pub blocks: u32,
-    /// Aim for the length of one slice, ms. The work of a slice is fixed from it at the start of each visit.
-    pub slice_ms: u32,
-    /// Random part of a slice's length, as a share: 0.2 means ±20 %.
-    pub slice_jitter: f64,
-    /// Measured seconds of one visit, for each server.
-    pub visit_seconds: f64,
-    /// Discarded seconds at the start of a visit, for each server.
-    pub warmup_seconds: f64,
-    /// Reconnects inside a visit: its rounds are divided over this many connections in turn.
-    pub connections_per_visit: u32,
-    /// Whether a visit is one pass on each server, one server after another: nothing is stopped or made anew
-    /// in it, so checkpoints, vacuum and growth are part of what is measured.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub sustained: bool,
-    /// Begin no block that would end past this many seconds of measuring; absent means run all blocks.
-    pub deadline_seconds: Option<f64>,
 }
 
 /// The data every server is loaded with.

@@ -2,9 +2,11 @@
 
 mod build;
 mod dsn;
+mod named;
 mod rocksdb;
 
 pub use build::{BuildSource, BuildSpec};
+pub use named::{SourceName, release_tag};
 pub use rocksdb::RocksdbVersion;
 
 use crate::installation::{Engine, Origin, Remote};
@@ -43,8 +45,9 @@ impl FromStr for Release {
     fn from_str(text: &str) -> Result<Self, Problem> {
         let bad = || {
             Problem::new(format!("`{text}` is not a PostgreSQL version")).hint(
-                "write a major (postgres:18, postgres:9.6) or a point release (postgres:17.5, \
-                     postgres:9.6.24)",
+                "write a major (postgres:18, postgres:9.6), a point release (postgres:17.5, \
+                     postgres:9.6.24), or a state of the source (postgres:18beta1, postgres:REL_18_STABLE, \
+                     postgres:master)",
             )
         };
         let parts: Vec<&str> = text.split('.').collect();
@@ -92,7 +95,7 @@ pub enum TargetSpec {
     Path(PathBuf),
     /// `installed:15`: a tree found where distributions put them.
     Installed(Release),
-    /// `postgres:17.11+o3`, `src:FILE+o3`, `git:DIR@REF+o3`: built from source.
+    /// `postgres:17.11+o3`, `src:FILE+o3`, `git:DIR@REF+o3`, `postgres:18beta1`: built from source.
     Built(BuildSpec),
     /// `dsn:postgres://…`: a server that is there already.
     Dsn(Remote),
@@ -134,6 +137,7 @@ impl TargetSpec {
             Self::Prebuilt(release) | Self::Installed(release) => number(release),
             Self::Built(build) => match &build.source {
                 BuildSource::Release(release) => number(release),
+                BuildSource::Named(name) => name.major_rank().unwrap_or(0) * 100,
                 _ => 0,
             },
             _ => self.rocksdb_version(),
@@ -172,7 +176,10 @@ impl FromStr for TargetSpec {
             return Err(unknown_kind(text, text));
         }
         match kind {
-            "postgres" if !rest.contains('+') => Ok(Self::Prebuilt(rest.parse()?)),
+            "postgres" if !rest.contains('+') => match SourceName::of(rest) {
+                Some(name) => Ok(Self::Built(BuildSpec::plain(name))),
+                None => Ok(Self::Prebuilt(rest.parse()?)),
+            },
             "postgres" | "src" | "git" => Ok(Self::Built(text.parse()?)),
             "dsn" => Ok(Self::Dsn(rest.parse()?)),
             "installed" => Ok(Self::Installed(rest.parse()?)),
@@ -286,6 +293,10 @@ mod tests {
             "postgres:17.11+o3_native_lto",
             "src:/tmp/postgresql-17.11.tar.bz2+def",
             "git:/src/postgres@REL_18_STABLE~3+o2_nofp",
+            "postgres:18beta1",
+            "postgres:18rc1+o2_nofp",
+            "postgres:REL_18_STABLE~3",
+            "postgres:master+o3",
             "dsn:postgres://me@db.example:6432/bench?sslmode=verify-full",
             "rocksdb:10.2.1",
             "rocksdb:10.10.1.1",
@@ -307,6 +318,14 @@ mod tests {
         assert_eq!(said("rocksdb:7.10.2"), (Engine::Rocksdb, 71_002));
         assert_eq!(said("rocksdb:7"), (Engine::Rocksdb, 0), "not known yet");
         assert_eq!(said("db_bench:/opt/db_bench"), (Engine::DbBench, 0));
+    }
+
+    #[test]
+    fn a_state_of_the_source_without_a_variant_is_built_plainly() {
+        let plain: TargetSpec = "postgres:18beta1".parse().unwrap();
+        assert_eq!(plain.origin(), Origin::Built);
+        assert_eq!(plain.version_num(), 180_000);
+        assert_eq!(Ok(plain), "postgres:18beta1+def".parse());
     }
 
     #[test]

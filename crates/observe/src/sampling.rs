@@ -248,8 +248,8 @@ fn device_values(spent: &DeviceReading, over: Duration, put: &mut impl FnMut(&st
             put(key, to_f64(sum) / to_f64(requests) / scale);
         }
     };
-    mean("device_read_await", spent.read_ms, costs.reads, 1.0);
-    mean("device_write_await", spent.write_ms, costs.writes, 1.0);
+    mean("device_read_await", costs.read_ns, costs.reads, 1e6);
+    mean("device_write_await", costs.write_ns, costs.writes, 1e6);
     let (bytes, requests) = (
         costs.read_bytes + costs.write_bytes,
         costs.reads + costs.writes,
@@ -326,9 +326,9 @@ mod tests {
                 read_bytes: 0,
                 writes: 20,
                 write_bytes: 20 * 8192,
+                read_ns: 0,
+                write_ns: 60_000_000,
             },
-            read_ms: 0,
-            write_ms: 60,
             busy_ms: 500,
             queue_ms: 3000,
         };

@@ -18,17 +18,22 @@ pub struct DeviceCosts {
     pub writes: u64,
     /// Bytes written.
     pub write_bytes: u64,
+    /// Time of all reads with their wait in the queue, nanoseconds summed over requests.
+    #[serde(default)]
+    pub read_ns: u64,
+    /// Time of all writes, likewise.
+    #[serde(default)]
+    pub write_ns: u64,
 }
+
+/// Nanoseconds of a millisecond, in which devices count.
+const MS: u64 = 1_000_000;
 
 /// Counts of a device up to a moment. Only differences mean something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceReading {
-    /// Requests and bytes.
+    /// Requests, bytes and their time.
     pub costs: DeviceCosts,
-    /// Time of all reads, milliseconds summed over requests.
-    pub read_ms: u64,
-    /// Time of all writes, likewise.
-    pub write_ms: u64,
     /// Time in which it had a request, milliseconds.
     pub busy_ms: u64,
     /// Time of all requests, waiting ones included, milliseconds summed over requests.
@@ -50,9 +55,9 @@ impl DeviceReading {
                 read_bytes: read_sectors.checked_mul(SECTOR)?,
                 writes,
                 write_bytes: write_sectors.checked_mul(SECTOR)?,
+                read_ns: read_ms.saturating_mul(MS),
+                write_ns: write_ms.saturating_mul(MS),
             },
-            read_ms,
-            write_ms,
             busy_ms,
             queue_ms,
         })
@@ -65,11 +70,11 @@ impl DeviceReading {
             read_bytes: now.read_bytes.saturating_sub(then.read_bytes),
             writes: now.writes.saturating_sub(then.writes),
             write_bytes: now.write_bytes.saturating_sub(then.write_bytes),
+            read_ns: now.read_ns.saturating_sub(then.read_ns),
+            write_ns: now.write_ns.saturating_sub(then.write_ns),
         };
         Self {
             costs: costs(&self.costs, &earlier.costs),
-            read_ms: self.read_ms.saturating_sub(earlier.read_ms),
-            write_ms: self.write_ms.saturating_sub(earlier.write_ms),
             busy_ms: self.busy_ms.saturating_sub(earlier.busy_ms),
             queue_ms: self.queue_ms.saturating_sub(earlier.queue_ms),
         }
@@ -110,9 +115,10 @@ mod tests {
             read_bytes: 59_692_386 * 512,
             writes: 3_559_938,
             write_bytes: 903_260_896 * 512,
+            read_ns: 3_614_354_000_000,
+            write_ns: 4_132_685_000_000,
         };
         assert_eq!(reading.costs, expected);
-        assert_eq!((reading.read_ms, reading.write_ms), (3_614_354, 4_132_685));
         assert_eq!((reading.busy_ms, reading.queue_ms), (714_556, 8_112_184));
         assert_eq!(
             DeviceReading::parse(b"1 2 3 4 5 6 7 8 9 10 11"),

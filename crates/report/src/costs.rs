@@ -43,6 +43,9 @@ pub(crate) fn columns(plan: &Plan) -> &'static [(&'static str, &'static str)] {
 /// Divided by the published rate already.
 const MACHINE_CPU: &str = "machine_cpu_percent_per_op";
 
+/// Not for an operation of ours.
+const UNDIVIDED: [&str; 3] = [MACHINE_CPU, "read_await_ms", "write_await_ms"];
+
 /// One figure of the published table on both sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Figure {
@@ -74,7 +77,7 @@ pub(crate) fn figure(cell: &CellComparison, plan: &Plan, key: &str) -> Option<Fi
         });
     }
     let cost = cell.costs.iter().find(|cost| cost.key == key)?;
-    let by = if key == MACHINE_CPU { 1.0 } else { units };
+    let by = if UNDIVIDED.contains(&key) { 1.0 } else { units };
     let difference = cost.difference;
     finite(Figure {
         base: cost.base / by,
@@ -85,6 +88,38 @@ pub(crate) fn figure(cell: &CellComparison, plan: &Plan, key: &str) -> Option<Fi
             ci95: difference.ci95.map(|(low, high)| (low / by, high / by)),
         }),
     })
+}
+
+/// On one side: per second what `report --costs` has for each operation, and what `iostat` says of the
+/// device.
+///
+/// Units: as their heads say; `cpu/s` is percent of all cores, as `vmstat` has it.
+/// Source: docs/sources/sysbench-microbenchmarks.md#costs: the rate is the cost times the published rate.
+pub(crate) fn per_second(
+    cell: &CellComparison,
+    plan: &Plan,
+    side: fn(&Figure) -> f64,
+) -> Vec<(&'static str, f64)> {
+    let of = |key: &str| figure(cell, plan, key).as_ref().map(side);
+    let rate = |key: &str| Some(of(key)? * of(Metric::Throughput.key())?);
+    let each = |part: &str, requests: &str| {
+        let requests = of(requests).filter(|requests| *requests > 0.0)?;
+        Some(of(part)? / requests)
+    };
+    let all = [
+        ("r/s", rate("reads_per_op")),
+        ("rMB/s", rate("read_kb_per_op").map(|kb| kb / 1024.0)),
+        ("rareqsz KB", each("read_kb_per_op", "reads_per_op")),
+        ("rawait ms", of("read_await_ms")),
+        ("w/s", rate("writes_per_op")),
+        ("wMB/s", rate("write_kb_per_op").map(|kb| kb / 1024.0)),
+        ("wareqsz KB", each("write_kb_per_op", "writes_per_op")),
+        ("wawait ms", of("write_await_ms")),
+        ("cs/s", rate("context_switches_per_op")),
+        ("cpu/s %", rate(MACHINE_CPU)),
+    ];
+    let known = |(name, value): (&'static str, Option<f64>)| Some((name, value?));
+    all.into_iter().filter_map(known).collect()
 }
 
 fn finite(figure: Figure) -> Option<Figure> {

@@ -280,6 +280,7 @@ fn plan_facts(plan: &Plan) -> Value {
         "blocks": plan.timing.blocks,
         "slice_ms": plan.timing.slice_ms,
         "visit_seconds": plan.timing.visit_seconds,
+        "write_seconds": plan.timing.write_seconds,
         "warmup_seconds": plan.timing.warmup_seconds,
         "tables": plan.data.tables,
         "rows": plan.data.rows,

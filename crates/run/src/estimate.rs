@@ -1,7 +1,9 @@
 //! What a plan will take: said before anything is started.
 
 use crate::host::Host;
-use crate::occupancy::{Occupancy, PlannedTime, by_memory, check, decide, own_servers};
+use crate::occupancy::{
+    Machine, Needs, Occupancy, PlannedTime, by_memory, check, decide, own_servers,
+};
 use crate::session::benchmark::Benchmark;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -44,10 +46,33 @@ pub fn occupancy(
 /// Errors: workloads whose tables cannot be loaded together, shared buffers that a limit leaves no room for.
 pub fn estimate(plan: &Plan, benchmark: &dyn Benchmark, host: &Host) -> Result<Estimate, Problem> {
     let needs = benchmark.needs(plan)?;
-    let occupancy = by_memory(plan, &needs);
+    let lacks = check(plan, host, &needs).err();
+    estimated(plan, benchmark, (&Machine::here(), &needs), lacks)
+}
+
+/// What `plan` will take on a machine that is not here.
+///
+/// Errors: those of [`estimate`].
+pub fn estimate_on(
+    plan: &Plan,
+    benchmark: &dyn Benchmark,
+    machine: &Machine,
+) -> Result<Estimate, Problem> {
+    let needs = benchmark.needs(plan)?;
+    let lacks = machine.check(plan, &needs).err();
+    estimated(plan, benchmark, (machine, &needs), lacks)
+}
+
+fn estimated(
+    plan: &Plan,
+    benchmark: &dyn Benchmark,
+    (machine, needs): (&Machine, &Needs),
+    lacks: Option<Problem>,
+) -> Result<Estimate, Problem> {
+    let occupancy = by_memory(plan, needs, machine.memory_bytes);
     let own = own_servers(plan);
     let at_once = at_once(plan, occupancy);
-    let time = planned_time(plan, benchmark, occupancy)?;
+    let time = planned_time(plan, benchmark, occupancy, machine.cores)?;
     let allowed = plan.timing.deadline_seconds.unwrap_or(f64::INFINITY);
     let measuring = within(time.measuring, plan, allowed - time.set_up);
     Ok(Estimate {
@@ -57,21 +82,21 @@ pub fn estimate(plan: &Plan, benchmark: &dyn Benchmark, host: &Host) -> Result<E
         disk_bytes: needs.disk_once_bytes + own.saturating_mul(needs.disk_bytes),
         set_up: Duration::from_secs_f64(time.set_up),
         measuring: Duration::from_secs_f64(measuring),
-        lacks: check(plan, host, &needs).err(),
+        lacks,
     })
 }
 
-/// How long a plan takes on this host, about, whatever time is allowed.
+/// How long a plan takes on a machine with so many cores, about, whatever time is allowed.
 ///
 /// Errors: workloads whose tables cannot be loaded together.
 pub(crate) fn planned_time(
     plan: &Plan,
     benchmark: &dyn Benchmark,
     occupancy: Occupancy,
+    cores: u64,
 ) -> Result<PlannedTime, Problem> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let loaded = at_once(plan, occupancy).max(1);
-    benchmark.time(plan, occupancy, count(cores).min(loaded))
+    benchmark.time(plan, occupancy, cores.min(loaded))
 }
 
 /// How many servers of our own run at a time.

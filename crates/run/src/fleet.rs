@@ -22,6 +22,7 @@ use crate::site::{Home, tables_of};
 use crate::visit::Address;
 use deltabench_model::plan::{CacheState, Cell, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_observe::drop_pages;
 use deltabench_server::{
     Burn, Cluster, ClusterSpec, HugePages, Normal, Slot, Template, Workspace, base_settings,
     normalise, settings_under,
@@ -308,6 +309,26 @@ impl<'a> Fleet<'a> {
         } = self;
         let member = members.get_mut(place).ok_or_else(no_such_server)?;
         limits.unhindered(place, || member.stop())
+    }
+
+    /// Drops the pages of a stopped server's files from the page cache; nothing to do for a server that was
+    /// there before.
+    ///
+    /// Errors: a file that cannot be written back or looked into.
+    pub fn drop_pages(
+        &mut self,
+        schedule: &BlockSchedule,
+        server: ServerId,
+    ) -> Result<(), Problem> {
+        let place = place_of(schedule, server);
+        if self.remote_mut(place).is_some() {
+            return Ok(());
+        }
+        let data = self.cluster(place)?.data_dir();
+        drop_pages(&data).map(drop).map_err(|error| {
+            Problem::new("the pages of a stopped server cannot be dropped")
+                .detail(error.to_string())
+        })
     }
 
     /// Gives cells that write tables on a running server that nobody has written to, in the state that `cell`

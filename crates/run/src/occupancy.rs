@@ -18,6 +18,51 @@ pub enum Occupancy {
     Rotated,
 }
 
+/// A machine, as far as the room and the time of a plan depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    pub cores: u64,
+    /// Memory that servers may have, bytes; absent: nobody knows.
+    pub memory_bytes: Option<u64>,
+    /// Disk that servers may have, bytes; absent: nobody knows.
+    pub disk_bytes: Option<u64>,
+}
+
+impl Machine {
+    /// This one.
+    #[must_use]
+    pub fn here() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            cores: count(cores),
+            memory_bytes: memory_available(),
+            disk_bytes: None,
+        }
+    }
+
+    /// Refuses what has no room there.
+    pub(crate) fn check(&self, plan: &Plan, needs: &Needs) -> Result<(), Problem> {
+        let (disk, memory) = room(plan, needs);
+        for (what, needed, there) in [
+            ("disk", disk, self.disk_bytes),
+            ("memory", memory, self.memory_bytes),
+        ] {
+            if let Some(there) = there.filter(|there| *there < needed) {
+                return Err(
+                    Problem::new(format!("such a machine has not enough {what}"))
+                        .detail(format!(
+                            "the servers need about {} MB, and it has {} MB",
+                            needed >> 20,
+                            there >> 20
+                        ))
+                        .hint("describe a larger machine, or pick less with --only"),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
 /// How many servers a kind of benchmark runs at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AtOnce {
@@ -116,7 +161,19 @@ pub fn fitting_mb(bytes: u64) -> u64 {
 /// How many of the plan's servers run at a time on this host, whose needs are known.
 pub(crate) fn decide(plan: &Plan, host: &Host, needs: &Needs) -> Result<Occupancy, Problem> {
     check(plan, host, needs)?;
-    Ok(by_memory(plan, needs))
+    Ok(by_memory(plan, needs, memory_available()))
+}
+
+/// Disk at most, and memory at least, bytes: of all servers, and of those that have to run at a time.
+fn room(plan: &Plan, needs: &Needs) -> (u64, u64) {
+    let servers = own_servers(plan);
+    let disk = servers.saturating_mul(needs.disk_bytes);
+    let disk = disk.saturating_add(needs.disk_once_bytes);
+    match (servers, needs.at_once) {
+        (0, _) => (0, 0),
+        (_, AtOnce::All(_)) => (disk, servers.saturating_mul(needs.memory_bytes)),
+        _ => (disk, needs.memory_bytes),
+    }
 }
 
 /// Servers of a plan that deltabench starts. Those that were there before take nothing here; where theirs is
@@ -128,27 +185,22 @@ pub(crate) fn own_servers(plan: &Plan) -> u64 {
 
 /// Whether there is room for the data of all servers and the memory of those that have to run at a time.
 pub(crate) fn check(plan: &Plan, host: &Host, needs: &Needs) -> Result<(), Problem> {
-    let servers = own_servers(plan);
-    if servers == 0 {
+    if own_servers(plan) == 0 {
         return Ok(());
     }
-    let disk = needs
-        .disk_once_bytes
-        .saturating_add(servers.saturating_mul(needs.disk_bytes));
+    let (disk, memory) = room(plan, needs);
+    let checked = check_room(&host.workspaces, disk, memory);
     match needs.at_once {
-        AtOnce::All(hint) => {
-            let memory = servers.saturating_mul(needs.memory_bytes);
-            check_room(&host.workspaces, disk, memory).map_err(|problem| problem.hint(hint))
-        }
-        _ => check_room(&host.workspaces, disk, needs.memory_bytes),
+        AtOnce::All(hint) => checked.map_err(|problem| problem.hint(hint)),
+        _ => checked,
     }
 }
 
-/// How many servers run at a time, wherever their data are.
-pub(crate) fn by_memory(plan: &Plan, needs: &Needs) -> Occupancy {
+/// How many servers run at a time where so much memory is available, wherever their data are.
+pub(crate) fn by_memory(plan: &Plan, needs: &Needs, available: Option<u64>) -> Occupancy {
     let servers = own_servers(plan);
     let all = servers.saturating_mul(needs.memory_bytes);
-    match (needs.at_once, memory_available()) {
+    match (needs.at_once, available) {
         _ if servers == 0 => Occupancy::Together,
         (AtOnce::One, _) => Occupancy::Rotated,
         (AtOnce::AsFits, Some(available)) if all > available => Occupancy::Rotated,

@@ -33,6 +33,9 @@ const FIRST_BLOCK: u32 = 1 << 20;
 /// Measured seconds of a pilot's visit, for each server.
 const VISIT_SECONDS: f64 = 0.5;
 
+/// Warm-up of a pilot's visit at most, seconds: as long as one under a limit on memory has without a word.
+const WARMUP_SECONDS: f64 = 5.0;
+
 /// What a pilot found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pilot {
@@ -124,6 +127,8 @@ fn pilot_plan(plan: &Plan) -> Plan {
         .servers
         .retain(|server| server.role != Role::Candidate);
     pilot.timing.visit_seconds = plan.timing.visit_seconds.min(VISIT_SECONDS);
+    pilot.timing.write_seconds = None;
+    pilot.timing.warmup_seconds = plan.timing.warmup_seconds.min(WARMUP_SECONDS);
     pilot.timing.connections_per_visit = 1;
     // Nobody would read them.
     pilot.observing = Observing {
@@ -264,8 +269,10 @@ impl Piloting<'_, '_, '_> {
         );
         let restart = self.restart_seconds / f64::from(BLOCKS) / ours;
         let visit = self.visit_seconds / f64::from(self.visits.max(1)) / ours;
-        let longer = self.spec.plan.timing.visit_seconds - self.plan.timing.visit_seconds;
-        let cells = to_f64(count(self.spec.plan.cells.len()));
-        all * (restart + cells * (visit + longer))
+        let (ours, whole) = (&self.plan.timing, &self.spec.plan.timing);
+        let warmer = whole.warmup_seconds - ours.warmup_seconds;
+        let cells = self.spec.plan.cells.iter();
+        let cells = cells.map(|cell| visit + whole.visit_of(cell) - ours.visit_seconds + warmer);
+        all * (restart + cells.sum::<f64>())
     }
 }

@@ -124,6 +124,13 @@ fn of_curves(asked: (Placement, Placement), cells: &[Cell]) -> (Placement, Place
 /// Errors: what would measure nothing.
 pub fn check_shape(request: &Request) -> Result<(), Problem> {
     check_shares(request)?;
+    let writes = request.timing.write_seconds;
+    if let Some(seconds) = writes.filter(|seconds| !(0.05..=3600.0).contains(seconds)) {
+        return Err(
+            Problem::new(format!("visits of {seconds} s are out of range"))
+                .hint("use --write-seconds between 0.05 and 3600"),
+        );
+    }
     if request.timing.blocks == 0 || request.timing.slice_ms == 0 {
         return Err(
             Problem::new("zero blocks or slices of zero length measure nothing")

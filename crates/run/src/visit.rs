@@ -296,7 +296,7 @@ impl Visit<'_> {
 
     /// Rounds of a visit whose slices take so many seconds.
     fn rounds(&self, slice_seconds: f64) -> u32 {
-        let rounds = to_u64(self.plan.timing.visit_seconds / slice_seconds)
+        let rounds = to_u64(self.plan.timing.visit_of(self.cell) / slice_seconds)
             .max(ROUNDS_MIN)
             .max(u64::from(self.sets()));
         u32::try_from(rounds).unwrap_or(u32::MAX)

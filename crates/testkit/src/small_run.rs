@@ -50,6 +50,9 @@ pub fn timing(blocks: u32) -> Timing {
         warmup_seconds: 0.3,
         connections_per_visit: 2,
         sustained: false,
+        write_seconds: None,
+        warmup_chosen: false,
+        rotated: false,
         deadline_seconds: None,
     }
 }

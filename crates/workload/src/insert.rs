@@ -37,17 +37,47 @@ pub fn table_name(table: u32) -> String {
     format!("pi{table}")
 }
 
+/// How a table is cut into ranges of its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Partitions {
+    /// How many.
+    pub number: u32,
+    /// Keys of each but the last, which has no end.
+    pub rows: u64,
+}
+
 /// What makes a table: it has a primary key and no other index.
-pub fn create_sql(table: u32) -> [String; 2] {
+pub fn create_sql(table: u32, partitions: Option<Partitions>) -> Vec<String> {
     let name = table_name(table);
-    [
+    let by = match partitions {
+        Some(_) => " PARTITION BY RANGE (transactionid)",
+        None => "",
+    };
+    let mut sql = vec![format!(
+        "CREATE TABLE {name} (transactionid bigserial PRIMARY KEY, \
+         dateandtime timestamp without time zone, cashregisterid int NOT NULL, \
+         customerid int NOT NULL, productid int NOT NULL, price int NOT NULL, data varchar(4000)){by}"
+    )];
+    sql.extend(partitions.into_iter().flat_map(|all| parts(&name, all)));
+    sql.push(format!(
+        "ALTER SEQUENCE {name}_transactionid_seq CACHE 1000"
+    ));
+    sql
+}
+
+/// The partitions of a table, as published.
+fn parts(name: &str, Partitions { number, rows }: Partitions) -> impl Iterator<Item = String> {
+    let name = name.to_owned();
+    (0..number).map(move |part| {
+        let low = u64::from(part).saturating_mul(rows);
+        let high = match part + 1 == number {
+            true => "MAXVALUE".to_owned(),
+            false => low.saturating_add(rows).to_string(),
+        };
         format!(
-            "CREATE TABLE {name} (transactionid bigserial PRIMARY KEY, \
-             dateandtime timestamp without time zone, cashregisterid int NOT NULL, \
-             customerid int NOT NULL, productid int NOT NULL, price int NOT NULL, data varchar(4000))"
-        ),
-        format!("ALTER SEQUENCE {name}_transactionid_seq CACHE 1000"),
-    ]
+            "CREATE TABLE {name}_p{part} PARTITION OF {name} FOR VALUES FROM ({low}) TO ({high})"
+        )
+    })
 }
 
 /// The secondary indexes with their columns, in order.
@@ -105,9 +135,23 @@ mod tests {
             "CREATE INDEX pi3_pdc ON pi3 (price, dateandtime, customerid)"
         );
         assert_eq!(
-            create_sql(2)[1],
+            create_sql(2, None)[1],
             "ALTER SEQUENCE pi2_transactionid_seq CACHE 1000"
         );
+        let cut = Partitions {
+            number: 2,
+            rows: 500,
+        };
+        let cut = create_sql(2, Some(cut));
+        assert!(cut[0].ends_with("data varchar(4000)) PARTITION BY RANGE (transactionid)"));
+        assert_eq!(
+            cut[1..3],
+            [
+                "CREATE TABLE pi2_p0 PARTITION OF pi2 FOR VALUES FROM (0) TO (500)",
+                "CREATE TABLE pi2_p1 PARTITION OF pi2 FOR VALUES FROM (500) TO (MAXVALUE)",
+            ]
+        );
+        assert_eq!(cut.len(), 4);
         let mut out = b"x".to_vec();
         write_delete(&mut out, 12, 1001, 50);
         assert_eq!(

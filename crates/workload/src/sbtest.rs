@@ -62,12 +62,21 @@ impl Sbtest {
         )]
     }
 
-    /// Statements that create an empty table as sysbench does, on the search path: with its primary key.
-    pub fn published_create_sql(&self, table: u32) -> String {
-        format!(
+    /// Statements that make a table for [`Sbtest::inserts`]. Without a primary key it has an index on `id`,
+    /// as with `usepk = 0` of the published script.
+    pub fn published_create_sql(&self, table: u32, primary_key: bool) -> Vec<String> {
+        let key = if primary_key {
+            ", PRIMARY KEY (id)"
+        } else {
+            ""
+        };
+        let create = format!(
             "CREATE TABLE sbtest{table} (id SERIAL, k INTEGER DEFAULT '0' NOT NULL, \
-             c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id))"
-        )
+             c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL{key})"
+        );
+        let index = format!("CREATE INDEX xid{table} ON sbtest{table} (id)");
+        let index = (!primary_key).then_some(index);
+        std::iter::once(create).chain(index).collect()
     }
 
     /// The statement for a table loaded by [`Inserts`]: its index on `k`.

@@ -45,10 +45,7 @@ impl Order {
         probed: &Probed,
     ) -> Self {
         let label = label(spec, release, &source);
-        let id = match &source {
-            Source::Archive(archive) => archive.sha256.clone(),
-            Source::Commit(commit) => commit.id.clone(),
-        };
+        let id = source.id().to_owned();
         let recipe = Recipe {
             variant: spec.variant.clone(),
             source: id.clone(),
@@ -96,6 +93,12 @@ impl Order {
 fn label(spec: &BuildSpec, release: Option<&Release>, source: &Source) -> String {
     let what = match (&spec.source, source) {
         (BuildSource::Release(wanted), _) => format!("postgres:{}", release.unwrap_or(wanted)),
+        (BuildSource::Named(name), _) if name.version().is_some() => format!("postgres:{name}"),
+        // A branch moves.
+        (BuildSource::Named(name), _) => {
+            let id = source.id();
+            format!("postgres:{name}@{}", id.get(..10).unwrap_or(id))
+        }
         (_, Source::Archive(archive)) => format!("src:{}", archive.name()),
         (_, Source::Commit(commit)) => format!("git:{}", commit.label()),
     };

@@ -23,6 +23,24 @@ pub(super) enum Source {
     Commit(Commit),
 }
 
+impl Source {
+    /// What names its content: the checksum of an archive, the whole name of a commit.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Archive(archive) => &archive.sha256,
+            Self::Commit(commit) => &commit.id,
+        }
+    }
+
+    /// Where it is, for the user.
+    pub fn place(&self) -> String {
+        match self {
+            Self::Archive(archive) => archive.file.display().to_string(),
+            Self::Commit(commit) => commit.label(),
+        }
+    }
+}
+
 /// How a tree was brought to what is to be built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State {

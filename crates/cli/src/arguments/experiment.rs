@@ -23,6 +23,10 @@ pub struct RunArguments {
     /// Print what would be measured and how long it would take, and stop
     #[arg(long)]
     pub dry_run: bool,
+    /// With --dry-run: what it takes on another machine, for example cores=8,memory=32GB,disk=2TB [default:
+    /// this machine]
+    #[arg(long = "for", value_name = "MACHINE", requires = "dry_run")]
+    pub machine: Option<String>,
     /// Leave out the pilot, which measures for half a minute and says how long answers will take; a run of at
     /// most 10 minutes has none
     #[arg(long)]

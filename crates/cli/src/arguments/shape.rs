@@ -41,6 +41,14 @@ pub struct Shape {
     /// with --memory, 8 with --storage]
     #[arg(long, value_name = "SECONDS")]
     pub visit_seconds: Option<f64>,
+    /// The same for cells that write; published studies measured them for twice as long [default: as
+    /// --visit-seconds]
+    #[arg(long, value_name = "SECONDS")]
+    pub write_seconds: Option<f64>,
+    /// Warm up each visit for this long on each server, for example 10m [default: until every server is
+    /// steady, from 0.3 s on; from 5 s on with --memory]
+    #[arg(long, value_name = "TIME")]
+    pub warmup: Option<String>,
     /// Target length of a slice [default: 40, 1000 with --storage]
     #[arg(long, value_name = "MS")]
     pub slice_ms: Option<u32>,

@@ -162,7 +162,7 @@ pub fn commit(bisection: &Bisection, point: usize) -> Option<Commit> {
             id: reference,
             variant: spec.variant,
         }),
-        BuildSource::Release(_) | BuildSource::Archive(_) => None,
+        BuildSource::Release(_) | BuildSource::Named(_) | BuildSource::Archive(_) => None,
     }
 }
 

@@ -22,7 +22,7 @@ use deltabench_model::bisection::{BISECTION_FORMAT, BaseAlone, BisectedBy, Point
 use deltabench_model::installation::Origin;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
-use deltabench_model::target::{Release, TargetSpec};
+use deltabench_model::target::{Release, TargetSpec, release_tag};
 
 /// The points of a search, before any server is looked for.
 #[derive(Debug)]
@@ -398,8 +398,8 @@ fn between(
         let (directory, variant) = repository.rsplit_once('+').unwrap_or((repository, VARIANT));
         return Some(Range::Commits {
             repository: directory.into(),
-            base: tag(&base.version),
-            candidate: tag(&candidate.version),
+            base: release_tag(&base.version),
+            candidate: release_tag(&candidate.version),
             variant: variant.to_owned(),
         });
     }
@@ -424,26 +424,6 @@ fn between(
             })
         }
         _ => None,
-    }
-}
-
-/// The tag of a release: `REL_17_0`, `REL_19_BETA1`, `REL9_6_24`.
-fn tag(version: &str) -> String {
-    let name = version.replace('.', "_").to_uppercase();
-    let of_before_10 = version
-        .split('.')
-        .next()
-        .is_some_and(|major| major.len() == 1);
-    if of_before_10 {
-        return format!("REL{name}");
-    }
-    let beta = ["BETA", "RC"].iter().find_map(|word| name.find(word));
-    match beta {
-        Some(at) => {
-            let (major, rest) = name.split_at(at);
-            format!("REL_{major}_{rest}")
-        }
-        None => format!("REL_{name}"),
     }
 }
 
@@ -473,13 +453,5 @@ mod tests {
         assert_eq!(nearest_to_equal((1.02, 1.05)), Some(1.02));
         assert_eq!(nearest_to_equal((0.93, 0.98)), Some(0.98));
         assert_eq!(nearest_to_equal((0.99, 1.05)), None);
-    }
-
-    #[test]
-    fn a_release_has_the_tag_that_the_repository_gave_it() {
-        assert_eq!(tag("17.0"), "REL_17_0");
-        assert_eq!(tag("19beta1"), "REL_19_BETA1");
-        assert_eq!(tag("18rc2"), "REL_18_RC2");
-        assert_eq!(tag("9.6.24"), "REL9_6_24");
     }
 }

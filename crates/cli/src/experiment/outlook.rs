@@ -1,5 +1,6 @@
 //! What an experiment would do, before it does anything.
 
+use super::machine::told;
 use crate::amounts::gigabytes;
 use crate::console::print_stdout;
 use crate::failure::Failure;
@@ -9,25 +10,34 @@ use deltabench_kinds::{run_half, show_half};
 use deltabench_model::installation::Engine;
 use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
-use deltabench_run::estimate::{Estimate, estimate};
+use deltabench_model::units::index;
+use deltabench_observe::own_affinity;
+use deltabench_run::estimate::{Estimate, estimate, estimate_on};
 use deltabench_run::fleet::Host;
-use deltabench_run::occupancy::Occupancy;
+use deltabench_run::occupancy::{Machine, Occupancy};
 use std::time::Duration;
 
 /// Prints the plan: servers, cells, parts, and what each part takes of disk, memory and time.
 ///
-/// Exit code 0, or 2 where a part does not fit on this host; the table says which.
-pub fn print(experiment: &Experiment, runs: &[(String, Plan)], host: &Host) -> Result<u8, Failure> {
+/// Exit code 0, or 2 where a part does not fit on the host, or on the machine that it is told for; the table
+/// says which.
+pub fn print(
+    experiment: &Experiment,
+    runs: &[(String, Plan)],
+    place: (&Host, Option<&Machine>),
+) -> Result<u8, Failure> {
+    let (_, machine) = place;
     let mut lines = vec![experiment.name.clone()];
     lines.extend(experiment.about.clone());
     if let Some((_, plan)) = runs.first() {
         lines.push(String::new());
         lines.extend(servers(plan));
         lines.push(String::new());
-        lines.extend(cells(plan));
+        lines.extend(cells(plan, machine));
     }
     lines.push(String::new());
-    let (parts, refused) = parts(runs, host);
+    lines.extend(machine.map(|machine| format!("on a machine with {}", told(machine))));
+    let (parts, refused) = parts(runs, place);
     lines.extend(parts);
     print_stdout(&lines.join("\n"))?;
     match refused {
@@ -96,7 +106,7 @@ fn options(server: &PlannedServer) -> Vec<String> {
         .collect()
 }
 
-fn cells(plan: &Plan) -> Vec<String> {
+fn cells(plan: &Plan, machine: Option<&Machine>) -> Vec<String> {
     let mut names: Vec<&str> = Vec::new();
     let mut clients: Vec<u32> = Vec::new();
     for cell in &plan.cells {
@@ -125,13 +135,20 @@ fn cells(plan: &Plan) -> Vec<String> {
         },
         show_half(&plan.work).block(plan),
     ];
-    lines.extend(client(plan).map(|client| format!("client: {client}")));
+    let cores = match machine {
+        Some(machine) => (0..index(machine.cores)).collect(),
+        None => own_affinity().unwrap_or_default(),
+    };
+    lines.extend(client(plan, &cores).map(|client| format!("client: {client}")));
     lines
 }
 
 /// A line for each part, and why one cannot be done. What one takes that does not fit is printed too, to see
 /// what it would fit on.
-fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>) {
+fn parts(
+    runs: &[(String, Plan)],
+    (host, machine): (&Host, Option<&Machine>),
+) -> (Vec<String>, Option<Problem>) {
     let mut rows = vec![head(&[
         "part",
         "tables",
@@ -144,7 +161,12 @@ fn parts(runs: &[(String, Plan)], host: &Host) -> (Vec<String>, Option<Problem>)
     let mut total = Duration::ZERO;
     let mut estimated = false;
     for (_, plan) in runs {
-        let found = match estimate(plan, run_half(&plan.work), host) {
+        let kind = run_half(&plan.work);
+        let found = match machine {
+            Some(machine) => estimate_on(plan, kind, machine),
+            None => estimate(plan, kind, host),
+        };
+        let found = match found {
             Ok(found) => found,
             Err(problem) => {
                 rows.push(vec![
@@ -282,7 +304,8 @@ mod tests {
         plan.data.rows = 1_000_000_000_000;
         let large = estimate(&plan, run_half(&plan.work), &host).unwrap();
         assert!(large.lacks.is_some() && large.disk_bytes > 100 << 40);
-        let (lines, refused) = parts(&[("r-1".to_owned(), plan)], &host);
+        let runs = [("r-1".to_owned(), plan)];
+        let (lines, refused) = parts(&runs, (&host, None));
         assert!(refused.is_some());
         let [_, part, all] = lines.as_slice() else {
             panic!("{lines:?}");
@@ -293,5 +316,40 @@ mod tests {
             all.starts_with("about ") && !all.starts_with("about 0 s"),
             "{all}"
         );
+    }
+
+    #[test]
+    fn another_machine_has_its_own_room_and_fewer_servers_of_it_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let host = Host {
+            workspaces: directory.path().to_owned(),
+            cache: directory.path().to_owned(),
+            user: ServerUser::choose(None).unwrap(),
+            huge_pages: HugePagesWish::Off,
+        };
+        let runs = [("r-1".to_owned(), deltabench_testkit::small_run::plan())];
+        let on = |memory_mb: u64, disk_mb: u64| {
+            let machine = Machine {
+                cores: 8,
+                memory_bytes: Some(memory_mb << 20),
+                disk_bytes: Some(disk_mb << 20),
+            };
+            let (lines, refused) = parts(&runs, (&host, Some(&machine)));
+            (lines.join("\n"), refused)
+        };
+        let (large, none) = on(1 << 20, 1 << 20);
+        assert!(
+            none.is_none() && large.contains("servers at once"),
+            "{large}"
+        );
+        let (small, none) = on(600, 1 << 20);
+        assert!(
+            none.is_none() && small.contains("one server at a time"),
+            "{small}"
+        );
+        let (_, refused) = on(100, 1 << 20);
+        assert!(refused.unwrap().error.contains("not enough memory"));
+        let (_, refused) = on(1 << 20, 1);
+        assert!(refused.unwrap().error.contains("not enough disk"));
     }
 }

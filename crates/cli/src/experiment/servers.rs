@@ -4,14 +4,16 @@ use crate::config::Config;
 use crate::configs::Chooser;
 use crate::console::say;
 use crate::targets::{known_or_named, resolve};
-use deltabench_acquire::{BuildSystem, Variant};
+use deltabench_acquire::{BuildSystem, Variant, unknown_source};
 use deltabench_experiment as experiment;
 use deltabench_experiment::{Experiment, OwnBuild, Server, labels};
 use deltabench_model::installation::{Engine, Installation};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
+use deltabench_run::occupancy::Machine;
 use deltabench_run::planning::ServerWish;
 use deltabench_server::OwnConfiguration;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// The servers of an experiment that are available here, the base first.
@@ -22,6 +24,8 @@ pub struct Found<'a> {
     left_out: Vec<LeftOut>,
     /// Whether settings are only told, not checked against the servers' programs.
     outlook: bool,
+    /// The machine that the servers are to run on, if that is not this one.
+    machine: Option<Machine>,
 }
 
 impl<'a> Found<'a> {
@@ -64,9 +68,19 @@ impl<'a> Found<'a> {
 
     /// The same without fetching or building anything: what is not here yet stands for itself.
     pub fn look(experiment: &'a Experiment, directory: &'a Path, config: &Config) -> Self {
-        let servers = experiment
-            .servers()
-            .iter()
+        let servers = experiment.servers().iter();
+        let mut said = HashSet::new();
+        let unknown = servers
+            .clone()
+            .filter_map(|server| unknown_source(&server.target, &config.sources));
+        for problem in unknown.filter(|problem| said.insert(problem.error.clone())) {
+            let hint = problem.hint.unwrap_or_default();
+            say(&format!(
+                "note: {}, and a run needs one: {hint}",
+                problem.error
+            ));
+        }
+        let servers = servers
             .map(|server| (server, known_or_named(&server.target, config)))
             .collect();
         Self::of(experiment, directory, servers, true)
@@ -85,7 +99,13 @@ impl<'a> Found<'a> {
             servers,
             left_out: Vec::new(),
             outlook,
+            machine: None,
         }
+    }
+
+    /// The same on a machine; absent: this one.
+    pub fn on(self, machine: Option<Machine>) -> Self {
+        Self { machine, ..self }
     }
 
     /// The servers as a plan wants them, where each has so much memory (absent: the machine's) and all have
@@ -98,7 +118,8 @@ impl<'a> Found<'a> {
         of_all: &[(String, String)],
     ) -> Result<(Vec<ServerWish>, Vec<LeftOut>), Problem> {
         let mut left_out = self.left_out.clone();
-        let chooser = self.chooser(memory_bytes)?;
+        let machine = self.machine.and_then(|machine| machine.memory_bytes);
+        let chooser = self.chooser(memory_bytes.or(machine))?;
         let named: Vec<(&Server, &str)> = self
             .servers
             .iter()

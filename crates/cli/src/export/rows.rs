@@ -450,6 +450,7 @@ fn basis(basis: Basis) -> &'static str {
     match basis {
         Basis::Slices => "slices",
         Basis::SliceEnds => "slice-ends",
+        Basis::Requests(_) => "requests",
         Basis::Visit => "visit",
         Basis::Pass(_) => "pass",
         Basis::Gauge => "gauge",

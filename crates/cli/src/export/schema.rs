@@ -442,7 +442,10 @@ pub const METRICS: ExportTable = ExportTable {
         text("name", "column head"),
         UNIT,
         text("better", "`higher`, `lower`; null where neither is"),
-        text("basis", "`slices`, `slice-ends`, `visit` or `gauge`"),
+        text(
+            "basis",
+            "`slices`, `slice-ends`, `requests`, `visit` or `gauge`",
+        ),
         text(
             "counter",
             "key of the raw counter; null for fields of the slices",

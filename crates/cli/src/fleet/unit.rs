@@ -136,7 +136,7 @@ fn measured(
         attempt,
         blocks: 0,
         of: plan.timing.blocks,
-        visit_seconds: plan.timing.visit_seconds,
+        visit_seconds: longest_visit(&plan),
     };
     beats.give("setting up", SET_UP_SECONDS);
     let end = match &place.lanes.fixture {
@@ -283,6 +283,18 @@ fn stand_in(
         .finish_run(run, state, now().1)
         .map_err(store_problem)?;
     Ok(end)
+}
+
+/// Seconds of the longest visit of a plan on one server.
+fn longest_visit(plan: &Plan) -> f64 {
+    let measured = plan.cells.iter().map(|cell| plan.timing.visit_of(cell));
+    let chosen = plan.timing.warmup_chosen;
+    let warming = if chosen {
+        plan.timing.warmup_seconds
+    } else {
+        0.0
+    };
+    measured.fold(plan.timing.visit_seconds, f64::max) + warming
 }
 
 /// Signs of life between visits, and whether to go on.

@@ -84,6 +84,7 @@ fn setup(arguments: &InsertArguments) -> Result<InsertSetup, Problem> {
     Ok(InsertSetup {
         clients: arguments.clients.unwrap_or(preset.clients),
         shared_table: arguments.shared_table,
+        partitions: arguments.partitions,
         rows: rows(&arguments.rows, "--rows", preset.rows)?,
         write_rows: rows(&arguments.write_rows, "--write-rows", preset.write_rows)?,
         query_seconds: arguments.seconds.unwrap_or(preset.seconds),
@@ -155,6 +156,8 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
         // The Insert Benchmark has a loop of its own, in one thread.
         jobs: Some(JobsWord::Count(1)),
         visit_seconds: None,
+        write_seconds: None,
+        warmup: None,
         slice_ms: None,
     };
     let request = without_workloads(&shape, &arguments.conditions, false)?;
@@ -170,6 +173,9 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
             warmup_seconds: 0.0,
             connections_per_visit: 1,
             sustained: false,
+            write_seconds: None,
+            warmup_chosen: false,
+            rotated: false,
             ..request.timing
         },
         placebo: !arguments.no_placebo,

@@ -61,7 +61,8 @@ pub fn comparison(plan: &Plan, host: &Host, follows: &Follows) -> Result<Vec<Str
             show_half(&plan.work).block(plan)
         ),
     ];
-    lines.extend(client(plan).map(|client| format!("  client   {client}")));
+    let cores = own_affinity().unwrap_or_default();
+    lines.extend(client(plan, &cores).map(|client| format!("  client   {client}")));
     lines.push(format!(
         "  run      set-up about {}, measuring at most {}",
         span(found.set_up.as_secs_f64()),
@@ -88,16 +89,15 @@ pub fn comparison(plan: &Plan, host: &Host, follows: &Follows) -> Result<Vec<Str
     Ok(lines)
 }
 
-/// The threads of the client and their cores, if there are several.
-pub fn client(plan: &Plan) -> Option<String> {
+/// The threads of the client and their places among these cores, if there are several.
+pub fn client(plan: &Plan, cores: &[usize]) -> Option<String> {
     if plan.jobs.is_one() {
         return None;
     }
     let widest = CellId::each()
         .zip(&plan.cells)
         .max_by_key(|(_, cell)| cell.clients);
-    let cores = own_affinity().unwrap_or_default();
-    let placed = widest.map(|(id, cell)| VisitSchedule::of(plan, 0, id, cell, &cores));
+    let placed = widest.map(|(id, cell)| VisitSchedule::of(plan, 0, id, cell, cores));
     let place = match placed.map(|at| (at.client_cores.len(), at.server_cores.len())) {
         Some((client @ 1.., server @ 1..)) => {
             format!(", cores: {client} for the client, {server} for the servers")

@@ -4,7 +4,7 @@ use deltabench_experiment::{Chosen, Experiment};
 use deltabench_model::plan::{CellOrder, Placement, Stopping, Timing};
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
-use deltabench_model::work::procedure::ProcedureSetup;
+use deltabench_model::work::procedure::{ProcedureSetup, WARMUP_SECONDS};
 use deltabench_run::planning::{Request, Selection};
 use deltabench_workload::{Library, published_order};
 
@@ -35,6 +35,9 @@ pub fn apply(
         warmup_seconds: 0.0,
         connections_per_visit: 1,
         sustained: false,
+        write_seconds: None,
+        warmup_chosen: false,
+        rotated: false,
         ..request.timing.clone()
     };
     if experiment.measurement.placement.is_none() {
@@ -45,6 +48,8 @@ pub fn apply(
         read_seconds: own.read_seconds,
         write_seconds: own.write_seconds,
         settle_seconds: own.settle_seconds,
+        warmup_seconds: own.warmup_seconds.unwrap_or(WARMUP_SECONDS),
+        primary_key: own.primary_key,
     });
     Ok(())
 }

@@ -102,6 +102,7 @@ pub fn sustained(typed: &Typed<'_>, request: Request) -> Result<Request, Problem
     let given = [
         (typed.quick, "--quick"),
         (shape.visit_seconds.is_some(), "--visit-seconds"),
+        (shape.write_seconds.is_some(), "--write-seconds"),
         (shape.ending.precision.is_some(), "--precision"),
         (shape.waits.is_some(), "--waits"),
         (shape.sample.is_some(), "--sample"),
@@ -216,7 +217,10 @@ fn in_passes(
         blocks: blocks.unwrap_or(PASSES),
         slice_ms,
         visit_seconds: seconds,
-        warmup_seconds: WARMUP_SECONDS,
+        warmup_seconds: match request.timing.warmup_chosen {
+            true => request.timing.warmup_seconds,
+            false => WARMUP_SECONDS,
+        },
         connections_per_visit: 1,
         sustained: true,
         ..request.timing

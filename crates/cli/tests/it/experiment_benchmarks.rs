@@ -2,6 +2,7 @@
 
 use crate::lab::{Lab, text};
 use deltabench_kinds::insert::steps;
+use deltabench_model::finding::FindingKind;
 use deltabench_model::plan::Role;
 use deltabench_store::{RunState, Store};
 
@@ -69,6 +70,25 @@ visit_seconds = 1
 write_seconds = 1
 settle_seconds = 0
 placebo = false
+primary_key = false
+seed = 7
+"#;
+
+/// Each server starts for its turns.
+const ROTATED: &str = r#"
+[workloads]
+only = ["update-index"]
+
+[data]
+rows = 1000
+
+[measurement]
+residence = "rotated"
+blocks = 1
+fixed = true
+visit_seconds = 0.1
+write_seconds = 0.24
+warmup = "1s"
 seed = 7
 "#;
 
@@ -179,6 +199,38 @@ fn the_published_procedure_is_a_pass_on_one_server_at_a_time_and_says_that_nothi
     assert!(
         report.contains("unpaired sequential runs") && report.contains("no interval, no verdict"),
         "{report}"
+    );
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn rotated_servers_do_the_same_rounds_one_server_at_a_time() {
+    let lab = lab(ROTATED);
+    let output = lab.run(&RUN);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let (store, runs) = finished(&lab);
+    let plan = store.plan(&runs[0]).unwrap();
+    assert!(plan.timing.rotated && plan.timing.warmup_chosen);
+    let slices = store.slices(&runs[0]).unwrap();
+    let rounds = |server: u32| -> Vec<u32> {
+        let own = slices.iter().filter(|slice| slice.server.0 == server);
+        own.map(|slice| slice.round).collect()
+    };
+    // 0.24 s in slices of 40 ms, on base, placebo and candidate.
+    assert!(rounds(0).len() >= 6, "{}", rounds(0).len());
+    assert!(rounds(0) == rounds(1) && rounds(1) == rounds(2));
+    // One after another, three times.
+    let mut by_time: Vec<(u64, u32)> = { slices.iter() }
+        .map(|slice| (slice.started_ns, slice.server.0))
+        .collect();
+    by_time.sort_unstable();
+    let turns = by_time.chunk_by(|one, next| one.1 == next.1).count();
+    assert!((7..=9).contains(&turns), "{turns}");
+    let kinds = store.findings(&runs[0]).unwrap();
+    assert!(
+        kinds
+            .iter()
+            .any(|finding| finding.kind == FindingKind::Rotated)
     );
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }

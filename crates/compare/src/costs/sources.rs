@@ -217,6 +217,7 @@ impl Side<'_> {
         let over = match basis {
             Basis::Gauge => 1.0,
             Basis::SliceEnds => to_f64(self.slices.get(&block).copied().unwrap_or(0)),
+            Basis::Requests(requests) => counted.values.get(requests).copied()?,
             Basis::Visit | Basis::Slices | Basis::Pass(_) => to_f64(counted.operations),
         };
         (over > 0.0 && value.is_finite() && value >= 0.0).then_some(Part {

@@ -42,6 +42,8 @@ pub(super) struct Block {
     pub(super) rate: f64,
     /// ln of CPU per operation in microseconds, where known.
     pub(super) cpu: Option<f64>,
+    /// ln of context switches per operation, where known.
+    pub(super) switches: Option<f64>,
 }
 
 /// All sets, in the order of their parts.
@@ -321,10 +323,10 @@ fn series<'a>(
     let mut series: BTreeMap<(CellId, ServerId), BTreeMap<u32, Block>> = BTreeMap::new();
     for side in sides {
         for rate in &side.rates {
-            let cpu = rate.server_cpu_us.unzip();
-            for (server, speed, cpu) in [
-                (plan.base(), rate.base, cpu.0),
-                (side.candidate, rate.candidate, cpu.1),
+            let (cpu, switches) = (rate.server_cpu_us.unzip(), rate.switches.unzip());
+            for (server, speed, cpu, switches) in [
+                (plan.base(), rate.base, cpu.0, switches.0),
+                (side.candidate, rate.candidate, cpu.1, switches.1),
             ] {
                 if speed > 0.0 {
                     let blocks = series.entry((side.cell, server)).or_default();
@@ -332,6 +334,7 @@ fn series<'a>(
                         block: rate.block,
                         rate: speed.ln(),
                         cpu: cpu.filter(|&cpu| cpu > 0.0).map(f64::ln),
+                        switches: switches.filter(|&count| count > 0.0).map(f64::ln),
                     });
                 }
             }
@@ -346,6 +349,7 @@ fn series<'a>(
                 block: *block,
                 rate,
                 cpu: None,
+                switches: None,
             };
             Some((*block, alone))
         });

@@ -23,6 +23,7 @@ pub(super) fn figure(ratio: Ratio, absolute: f64, repetitions: u32) -> Figure {
         repetitions,
         efficiency: None,
         cpu: None,
+        switches: None,
         per_cost: None,
     }
 }

@@ -63,6 +63,7 @@ fn scaled(
         cpu: absolutes(&first, Metric::ServerCpuPerOperation)
             .centre()
             .map(|_| ONE),
+        switches: has_switches(&first).then_some(ONE),
         ..figure(ONE, speed.centre()?.exp(), number(speed.number()))
     };
     let at = |&clients: &u32| {
@@ -79,6 +80,7 @@ fn scaled(
             verdict: unfit(void || here.void),
             efficiency: Some(ratio.estimate * f64::from(least) / f64::from(clients)),
             cpu: ratios(|block| block.cpu).ratio(LEVEL_DIFFERENT),
+            switches: ratios(|block| block.switches).ratio(LEVEL_DIFFERENT),
             ..figure(ratio, absolute, number(speed.number()))
         })
     };
@@ -86,6 +88,12 @@ fn scaled(
     let any = figures.iter().any(Option::is_some);
     let all = [vec![Some(base)], figures].concat();
     row(name, group, all).filter(|_| any)
+}
+
+/// Whether some block knows its context switches.
+fn has_switches(places: &[Place<'_, '_>]) -> bool {
+    let mut blocks = places.iter().flat_map(Place::blocks);
+    blocks.any(|block| block.switches.is_some())
 }
 
 /// The blocks of both cells of each run that has both.

@@ -2,7 +2,7 @@
 
 use super::collect::{Place, Set, block_values, number};
 use super::figures::ONE;
-use super::{GroupSpread, Spread, StudyTable};
+use super::{GroupSpread, Spread, SpreadOf, StudyTable};
 use crate::comparison::{Metric, Ratio, Verdict};
 use crate::loads::pooled;
 use crate::sample::BlockValue;
@@ -10,20 +10,20 @@ use crate::summaries::joint_ratio;
 use deltabench_model::plan::Group;
 use deltabench_stats::summary::{mean, median, sample_sd};
 
-/// Of each group of a table along servers, then of all rows.
+/// Of each group of a table along servers, of all ranges where they are in two groups, then of all rows.
 pub(super) fn spreads(table: &StudyTable, set: &Set<'_>, clients: u32) -> Vec<GroupSpread> {
-    let order = [Group::Point, Group::Range, Group::RangeAgg, Group::Write];
-    let present = order
-        .into_iter()
-        .filter(|group| table.rows.iter().any(|row| row.group == *group));
-    let groups: Vec<Option<Group>> = present.map(Some).chain([None]).collect();
-    groups
-        .into_iter()
-        .map(|group| GroupSpread {
+    let has = |group: Group| table.rows.iter().any(|row| row.group == group);
+    let present = SpreadOf::EACH.into_iter().filter(|of| match of {
+        SpreadOf::Group(group) => has(*group),
+        SpreadOf::Ranges => has(Group::Range) && has(Group::RangeAgg),
+        SpreadOf::All => true,
+    });
+    present
+        .map(|of| GroupSpread {
             table: table.title.clone(),
-            group,
+            of,
             columns: (0..table.columns.len())
-                .map(|column| spread(table, set, clients, group, column))
+                .map(|column| spread(table, set, clients, of, column))
                 .collect(),
         })
         .collect()
@@ -33,13 +33,10 @@ fn spread(
     table: &StudyTable,
     set: &Set<'_>,
     clients: u32,
-    group: Option<Group>,
+    of: SpreadOf,
     column: usize,
 ) -> Option<Spread> {
-    let rows = table
-        .rows
-        .iter()
-        .filter(|row| group.is_none_or(|group| group == row.group));
+    let rows = table.rows.iter().filter(|row| of.has(row.group));
     let figures: Vec<(&str, f64)> = rows
         .filter_map(|row| {
             let figure = row.figures.get(column)?.as_ref()?;

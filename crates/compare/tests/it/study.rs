@@ -4,7 +4,7 @@ use crate::builder::{CANDIDATE, metric};
 use crate::calibration_model::Simulation;
 use crate::study_model::*;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
-use deltabench_compare::study::{Axis, StudyRun, study};
+use deltabench_compare::study::{Axis, SpreadOf, StudyRun, study};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{Cell, CellId, Group, Placement, Plan, ServerId};
 use deltabench_stats::student::{t_interval, welch};
@@ -79,25 +79,14 @@ fn spreads_are_the_published_sums_and_the_geometric_mean_is_the_runs() {
     let comparison = run(&mut Simulation::new(2), &plan, CALM, slower);
     let (plans, comparisons) = ([plan], [comparison]);
     let study = tables_of(&of(&plans, &comparisons));
-    let groups: Vec<Option<Group>> = study.spreads.iter().map(|s| s.group).collect();
-    let expected = [
-        Some(Group::Point),
-        Some(Group::Range),
-        Some(Group::RangeAgg),
-        Some(Group::Write),
-        None,
-    ];
-    assert_eq!(groups, [expected, expected].concat());
+    let sums: Vec<SpreadOf> = study.spreads.iter().map(|spread| spread.of).collect();
+    assert_eq!(sums, [SpreadOf::EACH, SpreadOf::EACH].concat());
     for spread in &study.spreads {
         let table = table(&study, &spread.table);
-        let own = |summary: &&deltabench_compare::comparison::GroupSummary| {
-            summary.group == spread.group && summary.candidate_name == "b"
-        };
-        let summary = comparisons[0].summaries.iter().find(own).unwrap();
         let values: Vec<f64> = table
             .rows
             .iter()
-            .filter(|row| spread.group.is_none_or(|group| group == row.group))
+            .filter(|row| spread.of.has(row.group))
             .map(|row| row.figures[1].unwrap().ratio.estimate)
             .collect();
         let found = spread.columns[1].unwrap();
@@ -105,7 +94,19 @@ fn spreads_are_the_published_sums_and_the_geometric_mean_is_the_runs() {
         assert!(near(found.average, mean(&values).unwrap()));
         assert_eq!(found.stddev, sample_sd(&values));
         assert!(found.min <= found.median && found.median <= found.max);
+        let base = spread.columns[0].unwrap();
+        assert!(near(base.average, 1.0) && near(base.max, 1.0));
         let geometric = found.geometric.unwrap();
+        let group = match spread.of {
+            SpreadOf::Group(group) => Some(group),
+            SpreadOf::All => None,
+            // A run sums up each of the two groups alone.
+            SpreadOf::Ranges => continue,
+        };
+        let own = |summary: &&deltabench_compare::comparison::GroupSummary| {
+            summary.group == group && summary.candidate_name == "b"
+        };
+        let summary = comparisons[0].summaries.iter().find(own).unwrap();
         let expected = match table.metric {
             Metric::Throughput => summary.throughput,
             _ => summary.server_cpu.unwrap(),
@@ -113,8 +114,6 @@ fn spreads_are_the_published_sums_and_the_geometric_mean_is_the_runs() {
         let (low, high) = expected.ci95.unwrap();
         let (a, b) = geometric.ci95.unwrap();
         assert!(near(geometric.estimate, expected.estimate) && near(a, low) && near(b, high));
-        let base = spread.columns[0].unwrap();
-        assert!(near(base.average, 1.0) && near(base.max, 1.0));
     }
 }
 
@@ -162,7 +161,11 @@ fn repetitions_are_pooled_over_loads() {
         "{notes:?}"
     );
     assert!(!study.notes.iter().any(|note| note.contains("one load")));
-    let all = study.spreads.iter().find(|s| s.group.is_none()).unwrap();
+    let all = study
+        .spreads
+        .iter()
+        .find(|s| s.of == SpreadOf::All)
+        .unwrap();
     let spread = all.columns[1].unwrap();
     let geometric = spread.geometric.unwrap();
     assert!(near(
@@ -255,7 +258,11 @@ fn a_withdrawn_repetition_is_left_out_and_a_withdrawn_figure_says_so() {
     assert_ne!(found.verdict, Some(Verdict::Unfit));
     assert_eq!(figure(&study.tables[0], "hot-points", "b").repetitions, 3);
     // A geometric mean is of the same runs for every row.
-    let all = study.spreads.iter().find(|s| s.group.is_none()).unwrap();
+    let all = study
+        .spreads
+        .iter()
+        .find(|s| s.of == SpreadOf::All)
+        .unwrap();
     assert!(all.columns[1].unwrap().geometric.is_none());
     for run in &mut runs {
         run.withdrawn = &cell;
@@ -269,7 +276,11 @@ fn a_withdrawn_repetition_is_left_out_and_a_withdrawn_figure_says_so() {
             Some(Verdict::Unfit)
         );
     }
-    let all = study.spreads.iter().find(|s| s.group.is_none()).unwrap();
+    let all = study
+        .spreads
+        .iter()
+        .find(|s| s.of == SpreadOf::All)
+        .unwrap();
     assert_eq!(all.columns[1].unwrap().count, 1);
     let notes = study.tables[0].notes.join("\n");
     assert!(
@@ -380,6 +391,7 @@ fn scaleup_pairs_both_client_counts_by_block() {
             ));
             let cpu = found.cpu.unwrap();
             assert!((cpu.estimate / clients.powf(0.1)).ln().abs() < 0.03);
+            assert!(near(found.switches.unwrap().estimate, clients));
         }
         let one = figure(table, "read-only-sum", "1");
         assert!(near(one.ratio.estimate, 1.0) && near(one.efficiency.unwrap(), 1.0));
@@ -742,7 +754,7 @@ fn a_large_study_is_made_at_once() {
     println!("15 servers × 126 cells × 2 runs: {:?}", started.elapsed());
     assert_eq!(study.tables.len(), 3 * 2 + 15);
     assert!(study.tables.iter().all(|table| table.rows.len() == 42));
-    assert_eq!(study.spreads.len(), 6 * 5);
+    assert_eq!(study.spreads.len(), 6 * 6);
 }
 
 #[test]

@@ -122,6 +122,8 @@ pub fn run(
                     let (rate, cpu) = law(server, cell);
                     slices.push(Slice {
                         cell: id,
+                        // Two of each client in an operation.
+                        switches: Some(200_000 * u64::from(cell.clients)),
                         ..slice(
                             server,
                             block,

@@ -12,8 +12,8 @@ use crate::session::Session;
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::work::insert::InsertStep;
 use deltabench_workload::insert::{
-    Calendar, Filler, POINT_KEYS, Queries, RangeQuery, Rows, create_sql, drop_index_sql, index_sql,
-    max_sql, min_sql, point_sql, write_delete,
+    Calendar, Filler, POINT_KEYS, Partitions, Queries, RangeQuery, Rows, create_sql,
+    drop_index_sql, index_sql, max_sql, min_sql, point_sql, write_delete,
 };
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ const DOING: &str = "counting a step of the Insert Benchmark";
 #[derive(Debug, Clone, Copy)]
 pub struct OneByOneSpec<'a> {
     pub step: InsertStep,
+    /// How the table is cut.
+    pub partitions: Option<Partitions>,
     /// Where the server listens.
     pub endpoint: &'a Endpoint,
     /// Who we are to it. The table is made in the first schema of the session's `search_path`.
@@ -73,7 +75,7 @@ impl OneByOne {
         let (mut oldest, mut newest) = (0, 0);
         match step {
             InsertStep::LoadRows => {
-                for sql in create_sql(TABLE) {
+                for sql in create_sql(TABLE, spec.partitions) {
                     run(&mut session, &sql)?;
                 }
             }

@@ -199,6 +199,7 @@ mod tests {
         InsertSetup {
             clients: 4,
             shared_table: false,
+            partitions: 0,
             rows: 1000,
             write_rows: 5000,
             query_seconds: 10,

@@ -15,14 +15,22 @@ use crate::session::Session;
 use crate::slice::Clock;
 use crate::sys::Poller;
 use deltabench_model::units::index;
-use deltabench_model::work::insert::{InsertRole, InsertStep};
+use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep};
 use deltabench_workload::insert::{
-    self as benchmark, Calendar, Filler, POINT_KEYS, Queries, RangeQuery, Rows,
+    self as benchmark, Calendar, Filler, POINT_KEYS, Partitions, Queries, RangeQuery, Rows,
 };
 use std::time::Duration;
 
 /// The server's ends of connections, with their roles.
 type Pids = Vec<(Option<InsertRole>, u32)>;
+
+/// How the tables of a setup are cut.
+pub fn partitions(setup: &InsertSetup) -> Option<Partitions> {
+    setup.rows_per_partition().map(|rows| Partitions {
+        number: setup.partitions,
+        rows,
+    })
+}
 
 /// Opens everything that a step needs.
 pub fn set_up(spec: &StepSpec<'_>, tally: &mut StepTally) -> Result<(Work, Pids), WireError> {
@@ -68,7 +76,7 @@ impl SetUp<'_, '_> {
             let mut session =
                 Session::connect(self.spec.endpoint, self.spec.login, self.spec.op_timeout)?;
             for table in 1..=setup.tables() {
-                for sql in benchmark::create_sql(table) {
+                for sql in benchmark::create_sql(table, partitions(setup)) {
                     run(&mut session, &sql)?;
                 }
             }

@@ -18,6 +18,7 @@ fn setup(clients: u32) -> InsertSetup {
     InsertSetup {
         clients,
         shared_table: false,
+        partitions: 0,
         rows: 2000,
         write_rows: 30_000,
         query_seconds: 2,

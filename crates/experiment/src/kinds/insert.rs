@@ -8,7 +8,7 @@ use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::work::insert::{self, InsertStep, Pacing};
 
 /// Of `[insert]`.
-pub(crate) const KEYS: [&str; 11] = [
+pub(crate) const KEYS: [&str; 12] = [
     "clients",
     "rows",
     "write_rows",
@@ -16,6 +16,7 @@ pub(crate) const KEYS: [&str; 11] = [
     "seconds",
     "steps",
     "shared_table",
+    "partitions",
     "pacing",
     "settle_seconds",
     "long_transaction",
@@ -29,6 +30,8 @@ pub(crate) const ROWS: std::ops::RangeInclusive<i64> = 1000..=100_000_000_000;
 const WRITE_ROWS: std::ops::RangeInclusive<i64> = 500..=100_000_000_000;
 /// Background rows per second of one client.
 const RATES: std::ops::RangeInclusive<i64> = 1..=1_000_000;
+/// Partitions of a table.
+const PARTITIONS: std::ops::RangeInclusive<i64> = 0..=1000;
 /// Seconds of a step of queries.
 const SECONDS: std::ops::RangeInclusive<i64> = 1..=604_800;
 
@@ -44,6 +47,8 @@ pub struct Insert {
     pub steps: Vec<InsertStep>,
     /// Whether all clients share one table.
     pub shared_table: bool,
+    /// Ranges of the key that each table is cut into; 0: none.
+    pub partitions: u32,
     /// How background rates are kept.
     pub pacing: Pacing,
     /// Least seconds of settling; absent: as published.
@@ -80,6 +85,7 @@ pub(crate) fn insert(root: &Section<'_>) -> Result<Option<Insert>, Problem> {
             .unwrap_or(insert::QUERY_SECONDS),
         steps: steps(&section)?,
         shared_table: section.flag("shared_table")?.unwrap_or(false),
+        partitions: section.number("partitions", PARTITIONS)?.unwrap_or(0),
         pacing: section.word("pacing", &pacings)?.unwrap_or_default(),
         settle_seconds: section.number("settle_seconds", 0..=86_400)?,
         long_transaction_seconds,
@@ -153,6 +159,8 @@ const EXCLUDED: Excluded = Excluded {
             "every pass is measured: leave this key out",
         ),
         ("measurement", "visit_seconds", STEPS_END),
+        ("measurement", "write_seconds", STEPS_END),
+        ("measurement", "warmup", STEPS_END),
         ("measurement", "sustained", STEPS_END),
         ("measurement", "slice_ms", STEPS_END),
         (

@@ -57,6 +57,11 @@ const EXCLUDED: Excluded = Excluded {
     keys: &[
         (
             "workloads",
+            "also",
+            "its workloads are `transactions` of [orders]",
+        ),
+        (
+            "workloads",
             "files",
             "its workloads are `transactions` of [orders]",
         ),

@@ -159,6 +159,16 @@ const EXCLUDED: Excluded = Excluded {
         ),
         (
             "measurement",
+            "write_seconds",
+            "how long a step is measured is `seconds` of [rocksdb]",
+        ),
+        (
+            "measurement",
+            "warmup",
+            "how long a step warms up follows from `seconds` of [rocksdb]",
+        ),
+        (
+            "measurement",
             "rate",
             "no step has a rate: leave this key out",
         ),

@@ -112,6 +112,13 @@ fn the_published_procedure_has_its_own_times_and_excludes_what_it_has_its_own_of
     let found = of(one, "").unwrap().measurement.procedure.unwrap();
     assert_eq!((found.read_seconds, found.write_seconds), (300, 600));
     assert!(found.placebo && found.settle_seconds.is_none());
+    assert!(found.primary_key && found.warmup_seconds.is_none());
+    let keyless = format!("{one}primary_key = false\nwarmup = \"10m\"\n");
+    let found = of(&keyless, "").unwrap().measurement.procedure.unwrap();
+    assert_eq!(
+        (found.primary_key, found.warmup_seconds),
+        (false, Some(600))
+    );
     let short = format!("{one}visit_seconds = 3\nwrite_seconds = 4\nplacebo = false\n");
     let found = of(&short, "").unwrap().measurement.procedure.unwrap();
     assert_eq!((found.read_seconds, found.write_seconds), (3, 4));
@@ -129,8 +136,33 @@ fn the_published_procedure_has_its_own_times_and_excludes_what_it_has_its_own_of
         let refused = of(one, rest).unwrap_err();
         assert!(refused.contains("residence = \"one\""), "{rest}: {refused}");
     }
-    let refused = of("write_seconds = 4\n", "").unwrap_err();
-    assert!(refused.contains("published procedure only"), "{refused}");
+    for own in ["settle_seconds = 4\n", "primary_key = false\n"] {
+        let refused = of(own, "").unwrap_err();
+        assert!(refused.contains("published procedure only"), "{refused}");
+    }
+    let visits = of("write_seconds = 0.5\nwarmup = \"1m\"\n", "")
+        .unwrap()
+        .measurement;
+    assert_eq!(
+        (visits.write_seconds, visits.warmup.as_deref()),
+        (Some(0.5), Some("1m"))
+    );
+    assert!(
+        of("warmup = \"soon\"\n", "")
+            .unwrap_err()
+            .contains("warmup")
+    );
+    let refused = of("sustained = \"5m\"\nwrite_seconds = 5\n", "").unwrap_err();
+    assert!(refused.contains("exclude each other"), "{refused}");
+    let rotated = "residence = \"rotated\"\n";
+    let found = of(&format!("{rotated}write_seconds = 0.5\n"), "")
+        .unwrap()
+        .measurement;
+    assert!(found.rotated && found.procedure.is_none());
+    for rest in ["sustained = \"5m\"\n", "placebo = false\n", "[insert]\n"] {
+        let refused = of(rotated, rest).unwrap_err();
+        assert!(refused.contains("residence"), "{rest}: {refused}");
+    }
     let fraction = of(&format!("{one}visit_seconds = 0.5\n"), "").unwrap_err();
     assert!(fraction.contains("visit_seconds"), "{fraction}");
 }
@@ -296,6 +328,29 @@ fn scales_and_steps_can_be_picked() {
 }
 
 #[test]
+fn workloads_beside_a_set_are_named_and_a_scale_may_name_all_instead() {
+    let written = study(
+        "[workloads]\nset = \"published\"\nalso = [\"delete\"]\n\
+         [scale.tiny]\nworkloads.only = [\"scan\"]\n",
+    );
+    assert_eq!(written.workloads.chosen, Chosen::Published);
+    assert_eq!(written.workloads.also, ["delete"]);
+    let tiny = Experiment::read("x.toml", &written.text, Some("tiny")).unwrap();
+    assert_eq!(
+        tiny.workloads.chosen,
+        Chosen::Named(vec!["scan".to_owned()])
+    );
+    assert!(tiny.workloads.also.is_empty());
+    for (other, said) in [
+        ("only = [\"scan\"]\n", "`also` and `only`"),
+        ("order = \"published\"\n", "published order"),
+    ] {
+        let refused = problem(&format!("[workloads]\nalso = [\"delete\"]\n{other}"));
+        assert!(refused.contains(said), "{refused}");
+    }
+}
+
+#[test]
 fn the_insert_benchmark_has_all_steps_when_nothing_is_said() {
     let written = study("[insert]\n");
     let insert = written.kinds.insert.as_ref().unwrap();
@@ -311,7 +366,8 @@ fn the_insert_benchmark_has_all_steps_when_nothing_is_said() {
 fn every_key_of_insert_is_told_as_written() {
     let written = study(
         "[insert]\nclients = 20\nrows = 400_000\nwrite_rows = 100_000\nrates = [50]\nseconds = 20\n\
-         shared_table = true\npacing = \"burst\"\nsettle_seconds = 5\nlong_transaction = \"2m\"\n\
+         shared_table = true\npartitions = 8\npacing = \"burst\"\nsettle_seconds = 5\n\
+         long_transaction = \"2m\"\n\
          placebo = false\n[measurement]\nblocks = 3\n\
          [scale.tiny]\ninsert.steps = [\"l.i0\", \"l.x\", \"qp7\"]\n",
     );
@@ -324,6 +380,7 @@ fn every_key_of_insert_is_told_as_written() {
     assert_eq!((insert.write_rows, insert.query_seconds), (100_000, 20));
     assert_eq!(insert.pacing, Pacing::Burst);
     assert!(insert.shared_table && !insert.placebo);
+    assert_eq!(insert.partitions, 8);
     assert_eq!(insert.settle_seconds, Some(5));
     assert_eq!(insert.long_transaction_seconds, Some(120));
     let tiny = Experiment::read("x.toml", &written.text, Some("tiny")).unwrap();

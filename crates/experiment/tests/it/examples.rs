@@ -45,7 +45,9 @@ fn examples_read_at_every_scale() {
         let more: &[&str] = match name.as_str() {
             "insert-small-io" => &["paper-18", "published"],
             "insert-small-cached" | "large-server" => &["published"],
-            "small-server-cached" | "small-server-io-bound" => &["published"],
+            "small-server-cached" | "small-server-io-bound" | "io-method-and-storage" => {
+                &["published"]
+            }
             "pgbench-since-7-4" => &["paper-128mb"],
             "rocksdb-6-to-10" => &["paper-24", "paper-32"],
             _ => &[],

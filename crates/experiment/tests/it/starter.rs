@@ -116,7 +116,7 @@ fn what_the_starter_explains_can_be_asked_for() {
     let instead = [
         "sustained",
         "residence",
-        "write_seconds",
+        "primary_key",
         "settle_seconds",
         "placebo",
     ];

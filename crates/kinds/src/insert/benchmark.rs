@@ -4,9 +4,10 @@
 //! ([`pass_order`](deltabench_run::schedule::pass_order)). Steps depend on each other, so a pass that was cut
 //! short is begun again.
 
-use super::blocks::BlockState;
+use super::blocks::Steps;
 use super::reading::InsertReader;
 use super::{outlook, setup};
+use crate::passes::PassBlocks;
 use deltabench_compare::Reader;
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::Problem;
@@ -44,9 +45,10 @@ impl Benchmark for Insert {
 
     fn check_servers(&self, request: &Request, wishes: &[&ServerWish]) -> Result<(), Problem> {
         crate::targets::check_wishes(wishes, false)?;
+        let setup = setup_of(&request.work)?;
         wishes.iter().try_for_each(|wish| {
             planning::check_server(request, self, wish)?;
-            setup::check_server(&wish.installation)
+            setup::check_server(setup, &wish.installation)
         })
     }
 
@@ -120,7 +122,7 @@ impl Benchmark for Insert {
 
     fn begin<'a>(&self, session: &mut Session<'a>) -> Result<Box<dyn Blocks + 'a>, Problem> {
         let setup = setup_of(&session.plan.work)?;
-        Ok(Box::new(BlockState::create(setup, session)?))
+        Ok(Box::new(PassBlocks::create(Steps { setup }, session)?))
     }
 }
 

@@ -9,7 +9,7 @@
 use super::pass::steps;
 use deltabench_counting::{AtRest, Client, Sends, Visit, count_servers, until_asleep};
 use deltabench_driver::WireError;
-use deltabench_driver::insert::{OneByOne, OneByOneSpec};
+use deltabench_driver::insert::{OneByOne, OneByOneSpec, partitions};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
@@ -132,6 +132,7 @@ impl Pass<'_> {
         };
         let statements = OneByOne::connect(OneByOneSpec {
             step,
+            partitions: partitions(setup),
             endpoint: &self.endpoint,
             login: &self.login,
             seed: pass_seed(self.plan, 0),

@@ -54,6 +54,10 @@ pub const INSERT_METRICS: &[MetricInfo] = rows! {
     "p50" "/s" Mean PUBLISHED;
         "rate of the middle second, all clients together; published: the first client alone";
     "p99" "/s" Mean PUBLISHED; "99 % of all seconds were at least this fast; clients as for p50";
+    "rawait" "ms" Mean ""; "mean time of a read of the block device, as iostat has it";
+    "wawait" "ms" Mean ""; "mean time of a write of the block device";
+    "rareqsz" "KB" Mean ""; "mean size of a read of the block device";
+    "wareqsz" "KB" Mean ""; "mean size of a write of the block device";
     "process_rkb" "KB" Mean "";
         "bytes that the server's processes read from storage, for the same as rkbpq";
     "process_wkb" "KB" Mean ""; "bytes that the server's processes dirtied for storage, for a row inserted";
@@ -83,6 +87,8 @@ pub const INSERT_METRICS: &[MetricInfo] = rows! {
     "failed" "" Sum ""; "statements that failed";
 };
 
+/// Nanoseconds.
+const MS: f64 = 1e6;
 const MIB: f64 = 1_048_576.0;
 const GIB: f64 = 1_073_741_824.0;
 const KIB: f64 = 1024.0;
@@ -182,10 +188,20 @@ impl Pass<'_> {
             "rkbpq" => over("device_read_bytes", KIB * self.operations()?),
             "wpi" => over("device_writes", self.inserts()?),
             "wkbpi" => over("device_write_bytes", KIB * self.inserts()?),
+            "rawait" => self.mean("device_read_ns", "device_reads", MS),
+            "wawait" => self.mean("device_write_ns", "device_writes", MS),
+            "rareqsz" => self.mean("device_read_bytes", "device_reads", KIB),
+            "wareqsz" => self.mean("device_write_bytes", "device_writes", KIB),
             "process_rkb" => over("process_read_bytes", KIB * self.operations()?),
             "process_wkb" => over("process_write_bytes", KIB * self.inserts()?),
             _ => None,
         }
+    }
+
+    /// A counter for each request of the device; nothing without a request.
+    fn mean(&self, counter: &str, requests: &str, unit: f64) -> Option<f64> {
+        let requests = self.counter(requests).filter(|requests| *requests > 0.0)?;
+        Some(self.counter(counter)? / requests / unit)
     }
 
     fn cpu(&self, key: &str) -> Option<f64> {

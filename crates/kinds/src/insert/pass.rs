@@ -13,7 +13,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::slice::VoidReason;
 use deltabench_model::units::to_f64;
 use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep};
-use deltabench_run::schedule::{pass_order, pass_seed};
+use deltabench_run::schedule::pass_seed;
 use deltabench_run::visit::Address;
 use deltabench_workload::insert::table_name;
 use std::collections::BTreeMap;
@@ -206,56 +206,4 @@ fn unobservable(error: deltabench_observe::ObserveError) -> Problem {
 /// The steps of a pass with their cells, in order.
 pub(crate) fn steps(setup: &InsertSetup) -> impl Iterator<Item = (CellId, InsertStep)> + '_ {
     CellId::each().zip(setup.steps.iter().copied())
-}
-
-/// The servers whose pass of a block is not complete in these records, in the block's order, each with its
-/// place in it.
-pub(crate) fn open_passes(
-    plan: &Plan,
-    setup: &InsertSetup,
-    block: u32,
-    done: &[(u32, CellId, ServerId)],
-) -> Vec<(u32, ServerId)> {
-    let complete =
-        |server: ServerId| steps(setup).all(|(cell, _)| done.contains(&(block, cell, server)));
-    (0..)
-        .zip(pass_order(plan, block))
-        .filter(|(_, server)| !complete(*server))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture::plan_of;
-
-    #[test]
-    fn a_pass_is_open_until_all_of_its_steps_are_there() {
-        let plan = plan_of(&["a", "a", "b"], 1);
-        let setup = super::super::setup::tests::setup();
-        let open = |done: &[(u32, CellId, ServerId)]| {
-            let mut servers: Vec<ServerId> = open_passes(&plan, &setup, 1, done)
-                .into_iter()
-                .map(|(_, server)| server)
-                .collect();
-            servers.sort_unstable();
-            servers
-        };
-        assert_eq!(open(&[]), [0, 1, 2].map(ServerId));
-        let mut done: Vec<_> = (0..8).map(|cell| (1, CellId(cell), ServerId(2))).collect();
-        assert_eq!(open(&done), [0, 1].map(ServerId));
-        done.pop();
-        assert_eq!(
-            open(&done),
-            [0, 1, 2].map(ServerId),
-            "the last step is missing"
-        );
-        let elsewhere: Vec<_> = (0..8).map(|cell| (0, CellId(cell), ServerId(2))).collect();
-        assert_eq!(open(&elsewhere), [0, 1, 2].map(ServerId));
-        let places: Vec<u32> = open_passes(&plan, &setup, 1, &[])
-            .iter()
-            .map(|(place, _)| *place)
-            .collect();
-        assert_eq!(places, [0, 1, 2]);
-    }
 }

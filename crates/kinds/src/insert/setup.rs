@@ -16,6 +16,12 @@ const ROWS_MIN: u64 = 1000;
 /// Rows of all clients together at most.
 const ROWS_MAX: u64 = 10_000_000_000;
 
+/// Partitions of a table at most: more take longer to plan than to read.
+const PARTITIONS_MAX: u32 = 1000;
+
+/// The first version whose partitioned tables have a primary key.
+const PARTITIONED_SINCE: u32 = 110_000;
+
 /// Seconds of a step of queries at most: a week.
 const SECONDS_MAX: u32 = 604_800;
 
@@ -82,10 +88,19 @@ pub fn check_request(setup: &InsertSetup, request: &Request) -> Result<(), Probl
     Ok(())
 }
 
-/// Refuses servers that deltabench does not start.
+/// Refuses servers that deltabench does not start, and versions without the tables that are wanted.
 ///
-/// Errors: it was there before.
-pub fn check_server(installation: &Installation) -> Result<(), Problem> {
+/// Errors: it was there before; partitions before 11.
+pub fn check_server(setup: &InsertSetup, installation: &Installation) -> Result<(), Problem> {
+    // 0: not known before it is fetched or built.
+    if setup.partitions > 0 && (1..PARTITIONED_SINCE).contains(&installation.version_num) {
+        return Err(Problem::new(format!(
+            "{} has no partitioned tables with a primary key",
+            installation.resolved
+        ))
+        .detail("they came with version 11")
+        .hint("leave out the partitions, or this version"));
+    }
     if installation.remote.is_none() {
         return Ok(());
     }
@@ -127,11 +142,36 @@ fn check_sizes(setup: &InsertSetup) -> Result<(), Problem> {
         return Err(Problem::new("more than 10 billion rows")
             .hint("lower --rows, --write-rows or --clients"));
     }
+    check_partitions(setup)?;
     if setup.long_transaction_seconds == Some(0) {
         return Err(Problem::new("a transaction of 0 s holds nothing back")
             .hint("use --long-transaction 60s, or leave it out"));
     }
     Ok(())
+}
+
+fn check_partitions(setup: &InsertSetup) -> Result<(), Problem> {
+    if setup.partitions == 1 || setup.partitions > PARTITIONS_MAX {
+        return Err(Problem::new(format!(
+            "{} is not a number of partitions",
+            setup.partitions
+        ))
+        .detail(format!(
+            "a table is cut into 2 to {PARTITIONS_MAX} ranges of its key"
+        ))
+        .hint("use --partitions 8, as published, or leave it out"));
+    }
+    match setup.rows_per_partition() {
+        Some(rows) if rows < ROWS_MIN => Err(Problem::new(format!(
+            "{rows} rows in each of {} partitions are too few",
+            setup.partitions
+        ))
+        .hint(format!(
+            "use --partitions {} or fewer, or more --rows",
+            (setup.rows / ROWS_MIN).max(2)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a number of rows that does not come out in whole statements.
@@ -283,6 +323,7 @@ pub(crate) mod tests {
         InsertSetup {
             clients: 2,
             shared_table: false,
+            partitions: 0,
             rows: 10_000,
             write_rows: 5000,
             query_seconds: 10,
@@ -338,6 +379,8 @@ pub(crate) mod tests {
         assert!(refusal(|s| s.steps.push(InsertStep::Point(110))).contains("--rates 150"));
         assert!(refusal(|s| s.query_seconds = 0).contains("--seconds"));
         assert!(refusal(|s| s.long_transaction_seconds = Some(0)).contains("60s"));
+        assert!(refusal(|s| s.partitions = 1).contains("2 to 1000"));
+        assert!(refusal(|s| s.partitions = 20).contains("--partitions 10 or fewer"));
     }
 
     #[test]

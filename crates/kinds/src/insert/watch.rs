@@ -159,6 +159,8 @@ impl Used {
             add("device_read_bytes", device.read_bytes);
             add("device_writes", device.writes);
             add("device_write_bytes", device.write_bytes);
+            add("device_read_ns", device.read_ns);
+            add("device_write_ns", device.write_ns);
         }
         for (role, cpu_ns) in &self.roles {
             add(&format!("{}_cpu_ns", role.word()), *cpu_ns);

@@ -53,6 +53,8 @@ pub(super) struct Load<'a> {
     pub(super) executable: &'a Executable,
     pub(super) clients: u32,
     pub(super) jobs: u32,
+    /// Before it counts.
+    pub(super) warmup_seconds: u32,
     pub(super) seconds: u32,
     /// The test; absent for a warm-up.
     pub(super) cell: Option<CellId>,
@@ -120,12 +122,14 @@ impl Pass<'_> {
     /// each behind its rows. Seconds that it took; nothing if the user wants to stop.
     ///
     /// Errors: whatever the server answered.
-    pub(super) fn load(&self) -> Result<Option<f64>, Problem> {
+    pub(super) fn load(&self, primary_key: bool) -> Result<Option<f64>, Problem> {
         let started = Instant::now();
         let data = Sbtest::new(self.plan.data.clone(), pass_seed(self.plan, self.block));
         let mut client = connect(&self.address.endpoint, &self.address.login)?;
         for table in 1..=self.plan.data.tables {
-            run(&mut client, &data.published_create_sql(table))?;
+            for sql in data.published_create_sql(table, primary_key) {
+                run(&mut client, &sql)?;
+            }
             for sql in data.inserts(table) {
                 if self.interrupted.load(Ordering::Relaxed) {
                     return Ok(None);
@@ -177,6 +181,20 @@ impl Pass<'_> {
             ))
             .detail(error.to_string())
         })?;
+        let warmed = self.pieces(
+            &mut lane,
+            Load {
+                seconds: load.warmup_seconds,
+                cell: None,
+                ..load
+            },
+        );
+        if self.interrupted.load(Ordering::Relaxed) {
+            return Ok(LoadEnd::Interrupted);
+        }
+        if let Some(reason) = warmed.void {
+            return Ok(LoadEnd::Lost(reason));
+        }
         let postmaster = self.address.own_pid()?;
         let watch = Watch::start(postmaster, &self.data_dir, &[]).map_err(|error| {
             Problem::new("the CPU time of servers cannot be read on this host")

@@ -90,6 +90,11 @@ fn cells_of<'a>(plan: &'a Plan, workload: &'a str) -> impl Iterator<Item = CellI
         .map(|(id, _)| id)
 }
 
+/// Seconds of a test before it counts: no more than those that do.
+pub(super) fn warmup(setup: &ProcedureSetup, seconds: u32) -> u32 {
+    setup.warmup_seconds.min(seconds)
+}
+
 /// Seconds that settling takes at least.
 pub(super) fn settling(plan: &Plan, setup: &ProcedureSetup) -> u64 {
     setup
@@ -100,7 +105,8 @@ pub(super) fn settling(plan: &Plan, setup: &ProcedureSetup) -> u64 {
 /// Seconds of one pass on one server, about.
 pub fn pass_seconds(plan: &Plan, setup: &ProcedureSetup) -> f64 {
     let of = |stage: &Stage| match stage {
-        Stage::WarmUp { seconds, .. } | Stage::Test { seconds, .. } => f64::from(*seconds),
+        Stage::WarmUp { seconds, .. } => f64::from(*seconds),
+        Stage::Test { seconds, .. } => f64::from(*seconds + warmup(setup, *seconds)),
         Stage::Settle => to_f64(settling(plan, setup)),
     };
     let rows = to_f64(plan.data.rows) * f64::from(plan.data.tables);
@@ -130,6 +136,8 @@ mod tests {
             read_seconds: 300,
             write_seconds: 600,
             settle_seconds: None,
+            warmup_seconds: 5,
+            primary_key: true,
         }
     }
 
@@ -171,7 +179,10 @@ mod tests {
             read_seconds: 2,
             write_seconds: 4,
             settle_seconds: Some(1),
+            warmup_seconds: 5,
+            primary_key: true,
         };
+        assert_eq!((warmup(&short, 2), warmup(&short, 300)), (2, 5));
         let found = stages(&plan, &short);
         assert_eq!(found.iter().filter(|stage| **stage == Settle).count(), 1);
         assert!(pass_seconds(&plan, &short) < 60.0);

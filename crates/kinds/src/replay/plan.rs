@@ -53,6 +53,9 @@ pub fn plan(wish: PlanWish<'_>) -> Plan {
         warmup_seconds: 0.0,
         connections_per_visit: 1,
         sustained: false,
+        write_seconds: None,
+        warmup_chosen: false,
+        rotated: false,
         deadline_seconds: Some(STRETCH * wish.setup.budget_seconds),
     };
     let data = DataSize { tables: 0, rows: 0 };

@@ -579,6 +579,8 @@ impl Rotation for RotatingFleet<'_, '_> {
             self.fleet
                 .after_visit(self.schedule, &[server], self.cell, self.interrupted)?;
         }
-        self.fleet.stop_one(self.schedule, server)
+        self.fleet.stop_one(self.schedule, server)?;
+        // The next server has the machine's memory for itself.
+        self.fleet.drop_pages(self.schedule, server)
     }
 }

@@ -21,6 +21,7 @@ pub fn setup() -> InsertSetup {
     InsertSetup {
         clients: 2,
         shared_table: false,
+        partitions: 0,
         rows: 400_000,
         write_rows: 100_000,
         query_seconds: 20,
@@ -150,6 +151,8 @@ fn values(time: f64) -> std::collections::BTreeMap<String, f64> {
         ("device_read_bytes", 1_048_576.0 * time),
         ("device_writes", 50.0 * time),
         ("device_write_bytes", 2.0 * 1_048_576.0 * time),
+        ("device_read_ns", 2e8 * time),
+        ("device_write_ns", 5e7 * time),
         ("database_bytes", 2.0 * gib),
         ("data_dir_bytes", 3.0 * gib),
         ("largest_rss_bytes", 0.5 * gib),

@@ -25,6 +25,7 @@ fn small(installations: &[&Installation], blocks: u32) -> Plan {
     let setup = InsertSetup {
         clients: 2,
         shared_table: false,
+        partitions: 0,
         rows: 2000,
         write_rows: 1000,
         query_seconds: 1,

@@ -1,6 +1,6 @@
 //! Targets that are built from source: `postgres:17.11+o3`, `src:FILE+o3`, `git:DIR@REF+o3`.
 
-use super::Release;
+use super::{Release, SourceName};
 use crate::problem::Problem;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ pub struct BuildSpec {
 pub enum BuildSource {
     /// A release: `postgres:17.11+…`.
     Release(Release),
+    /// What no package has, from what the user's configuration names: `postgres:18beta1`, `postgres:master`.
+    Named(SourceName),
     /// An archive: `src:FILE+…`.
     Archive(PathBuf),
     /// A commit of a repository: `git:DIR@REF+…`.
@@ -32,11 +34,23 @@ pub enum BuildSource {
 }
 
 impl BuildSpec {
+    /// The variant of a named source that is asked for without one: the build system's own flags.
+    pub const PLAIN: &str = "def";
+
+    /// A source by its name, built without flags of ours.
+    #[must_use]
+    pub fn plain(name: SourceName) -> Self {
+        Self {
+            source: BuildSource::Named(name),
+            variant: Self::PLAIN.to_owned(),
+        }
+    }
+
     /// The directory of the repository, if it is a commit that is built.
     pub fn directory(&self) -> Option<&Path> {
         match &self.source {
             BuildSource::Git { directory, .. } => Some(directory),
-            BuildSource::Release(_) | BuildSource::Archive(_) => None,
+            BuildSource::Release(_) | BuildSource::Named(_) | BuildSource::Archive(_) => None,
         }
     }
 }
@@ -65,7 +79,10 @@ impl FromStr for BuildSpec {
             );
         }
         let source = match kind {
-            "postgres" => BuildSource::Release(what.parse()?),
+            "postgres" => match SourceName::of(what) {
+                Some(name) => BuildSource::Named(name),
+                None => BuildSource::Release(what.parse()?),
+            },
             "src" if !what.is_empty() => BuildSource::Archive(PathBuf::from(what)),
             "git" => match what.rsplit_once('@') {
                 Some((directory, reference)) if !directory.is_empty() && !reference.is_empty() => {
@@ -97,6 +114,10 @@ impl fmt::Display for BuildSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.source {
             BuildSource::Release(release) => write!(f, "postgres:{release}")?,
+            BuildSource::Named(name) if self.variant == Self::PLAIN => {
+                return write!(f, "postgres:{name}");
+            }
+            BuildSource::Named(name) => write!(f, "postgres:{name}")?,
             BuildSource::Archive(file) => write!(f, "src:{}", file.display())?,
             BuildSource::Git {
                 directory,

@@ -131,6 +131,9 @@ pub struct InsertSetup {
     pub clients: u32,
     /// Whether all clients share one table instead of one for each.
     pub shared_table: bool,
+    /// Ranges of the key that each table is cut into, each a partition; 0: none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub partitions: u32,
     /// Rows that each client loads in `l.i0`.
     pub rows: u64,
     /// Rows that each client inserts in `l.i1` and `l.i2`: four fifths and one fifth.
@@ -147,7 +150,23 @@ pub struct InsertSetup {
     pub long_transaction_seconds: Option<u32>,
 }
 
+/// For serde.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 impl InsertSetup {
+    /// Rows of the first load that are in each partition of a table; as published all later ones are in the
+    /// last. Absent without partitions.
+    pub fn rows_per_partition(&self) -> Option<u64> {
+        let loaded = self.loaded_rows() / u64::from(self.tables().max(1));
+        loaded.checked_div(u64::from(self.partitions))
+    }
+
     /// Number of tables.
     pub fn tables(&self) -> u32 {
         if self.shared_table { 1 } else { self.clients }
@@ -276,6 +295,7 @@ mod tests {
         let setup = InsertSetup {
             clients: 20,
             shared_table: false,
+            partitions: 0,
             rows: 200_000_000,
             write_rows: 5_000_000,
             query_seconds: 1800,

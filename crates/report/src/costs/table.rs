@@ -1,6 +1,6 @@
 //! The table of costs for a terminal.
 
-use super::{Figure, columns, figure};
+use super::{Figure, columns, figure, per_second};
 use crate::conditions::Conditions;
 use crate::context::{ReportContext, resolved};
 use crate::lines::wrapped;
@@ -136,7 +136,8 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
              steps, with their wait for compactions."
         } else {
             "cpu/o is percent of the whole machine x s: do not compare it between machines. cs/o is of the \
-             server; r/o, rKB/o and wKB/o are of the device, by any process."
+             server; r/o, rKB/o and wKB/o are of the device, by any process. The lines below are per second, \
+             with sizes and times of requests as iostat has them."
         }
         .to_owned(),
     ]);
@@ -289,10 +290,30 @@ impl<'a> CostTable<'a> {
             let of = |column: &Column| relative(known(cell, column), self.style);
             row(&of, &self.ratio_name(cell))
         }));
+        if !self.plan.work.is_embedded() {
+            let base = per_second(first, self.plan, |figure| figure.base);
+            lines.extend(self.per_second(&base, &server(self.plan, self.plan.base())));
+            for cell in cells {
+                let own = per_second(cell, self.plan, |figure| figure.candidate);
+                lines.extend(self.per_second(&own, &server(self.plan, cell.candidate)));
+            }
+        }
         for cell in cells {
             lines.extend(self.moved(cell, cells.len() > 1));
         }
         lines
+    }
+
+    /// What a server did in a second.
+    fn per_second(&self, values: &[(&str, f64)], name: &str) -> Vec<String> {
+        if values.is_empty() {
+            return Vec::new();
+        }
+        let texts = values.iter();
+        let texts = texts.map(|(head, value)| format!("{head} {}", words::figure(*value)));
+        let text = format!("{name}: {}", texts.collect::<Vec<_>>().join(", "));
+        let width = self.width.min(usize::from(u16::MAX));
+        wrapped(&text, width, 2, 4)
     }
 
     /// The costs that moved, those of the six columns included, most surprising first.

@@ -108,10 +108,16 @@ fn of_servers(plan: &Plan) -> Vec<(&'static str, String)> {
         ("blocks", blocks_planned(plan)),
         (
             "visit",
-            format!(
-                "{} s measured after {} s warm-up",
-                timing.visit_seconds, timing.warmup_seconds
-            ),
+            match timing.write_seconds {
+                None => format!(
+                    "{} s measured after {} s warm-up",
+                    timing.visit_seconds, timing.warmup_seconds
+                ),
+                Some(writes) => format!(
+                    "{} s measured, {writes} s of cells that write, after {} s warm-up",
+                    timing.visit_seconds, timing.warmup_seconds
+                ),
+            },
         ),
         (
             "slice",

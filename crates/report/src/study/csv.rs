@@ -8,7 +8,7 @@ use deltabench_compare::comparison::Verdict;
 use deltabench_compare::study::{Figure, Grid, GridColumn, GridPoint, Study, StudyRow, StudyTable};
 
 /// The columns; new ones come last, so that numbers of columns keep their meaning.
-const HEADER: [&str; 28] = [
+const HEADER: [&str; 31] = [
     "study",
     "table",
     "axis",
@@ -30,6 +30,9 @@ const HEADER: [&str; 28] = [
     "cpu_ratio",
     "cpu_ci95_low",
     "cpu_ci95_high",
+    "switches_ratio",
+    "switches_ci95_low",
+    "switches_ci95_high",
     "per_cost",
     "cost_per_month",
     "relative",
@@ -126,6 +129,7 @@ fn line(
         .collect();
     let ends = words::ci95(&figure.ratio);
     let [cpu, relative] = [&figure.cpu, &figure.relative].map(Option::as_ref);
+    let switches_ends = figure.switches.as_ref().and_then(words::ci95);
     let (cpu_ends, relative_ends) = (cpu.and_then(words::ci95), relative.and_then(words::ci95));
     vec![
         study.name.clone(),
@@ -149,6 +153,9 @@ fn line(
         optional(cpu.map(|cpu| cpu.estimate)),
         optional(cpu_ends.map(|(low, _)| low)),
         optional(cpu_ends.map(|(_, high)| high)),
+        optional(figure.switches.map(|switches| switches.estimate)),
+        optional(switches_ends.map(|(low, _)| low)),
+        optional(switches_ends.map(|(_, high)| high)),
         optional(figure.per_cost),
         optional(head.and_then(|head| head.cost_per_month)),
         optional(relative.map(|relative| relative.estimate)),

@@ -8,10 +8,10 @@ use crate::json::version2::{JsonVersion, Names, written};
 use crate::words::finite;
 use deltabench_compare::comparison::Verdict;
 use deltabench_compare::study::{
-    Absolute, Figure, Grid, GridColumn, GridPoint, GroupSpread, Study, StudyRow, StudyTable,
+    Absolute, Figure, Grid, GridColumn, GridPoint, GroupSpread, SpreadOf, Study, StudyRow,
+    StudyTable,
 };
 use deltabench_model::json::{known, unless_blank, unless_empty};
-use deltabench_model::plan::Group;
 use serde_json::{Value, json};
 
 /// The JSON report, indented, with a line break at the end.
@@ -143,6 +143,7 @@ fn figure(column: usize, figure: &Figure) -> Value {
         "repetitions": figure.repetitions,
         "efficiency": figure.efficiency.and_then(finite),
         "cpu": figure.cpu.as_ref().and_then(relative),
+        "switches": figure.switches.as_ref().and_then(relative),
         "per_cost": figure.per_cost.and_then(finite),
     }))
 }
@@ -164,7 +165,11 @@ fn spread(spread: &GroupSpread) -> Value {
     });
     known(json!({
         "table": spread.table,
-        "group": spread.group.map(Group::word),
+        "group": match spread.of {
+            SpreadOf::Group(group) => Some(group.word()),
+            SpreadOf::Ranges => Some("ranges"),
+            SpreadOf::All => None,
+        },
         "columns": columns.collect::<Value>(),
     }))
 }

@@ -137,7 +137,7 @@ fn cell(table: &StudyTable, column: usize, figure: &Figure) -> Cell {
 
 /// The geometric means of a group; nothing where no column has one.
 fn mean(table: &StudyTable, spread: &GroupSpread) -> Option<Line> {
-    let of = study_words::group_heading(table.worker, spread.group);
+    let of = study_words::spread_heading(table.worker, spread.of);
     let means: Vec<Option<Ratio>> = (0..table.columns.len())
         .map(|column| study_words::column_spread(spread, column)?.geometric)
         .collect();
@@ -186,7 +186,7 @@ fn spreads(study: &Study, table: &StudyTable) -> Section {
                 let mut cells: Vec<Cell> =
                     vec![head.name.as_str().into(), of.count.to_string().into()];
                 cells.extend(study_words::spread_figures(of).map(Cell::from));
-                let group = study_words::group_heading(table.worker, spread.group);
+                let group = study_words::spread_heading(table.worker, spread.of);
                 Some(Line::row(group, cells))
             })
         });

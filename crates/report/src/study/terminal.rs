@@ -165,7 +165,7 @@ fn spread_lines(study: &Study, table: &StudyTable, width: usize) -> Vec<String> 
             let start = fitted("spread of the ratios", widest);
             lines.push(format!("{start}{:>5}  {}", "rows", heads.join(" ")));
         }
-        lines.push(study_words::group_heading(table.worker, spread.group).to_owned());
+        lines.push(study_words::spread_heading(table.worker, spread.of).to_owned());
         lines.extend(rows);
     }
     lines

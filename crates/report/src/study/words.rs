@@ -3,7 +3,7 @@
 use crate::words;
 use deltabench_compare::comparison::{Metric, Ratio, Verdict};
 use deltabench_compare::study::{
-    Axis, Column, Figure, GroupSpread, Spread, Study, StudyRow, StudyTable,
+    Axis, Column, Figure, GroupSpread, Spread, SpreadOf, Study, StudyRow, StudyTable,
 };
 use deltabench_compare::thresholds::{BAND_HIGH, BAND_LOW};
 use deltabench_model::metric::Better;
@@ -151,10 +151,7 @@ pub(crate) fn spreads_of<'a>(study: &'a Study, table: &StudyTable) -> Vec<&'a Gr
         });
     let mut of: Vec<&GroupSpread> = of.collect();
     // Stable: within a group the order is the study's.
-    of.sort_by_key(|spread| match spread.group {
-        Some(group) => words::GROUPS.iter().position(|one| *one == group),
-        None => Some(words::GROUPS.len()),
-    });
+    of.sort_by_key(|spread| SpreadOf::EACH.iter().position(|one| *one == spread.of));
     of
 }
 
@@ -163,7 +160,8 @@ pub(crate) fn spread<'a>(
     spreads: &[&'a GroupSpread],
     group: Option<Group>,
 ) -> Option<&'a GroupSpread> {
-    spreads.iter().copied().find(|one| one.group == group)
+    let of = group.map_or(SpreadOf::All, SpreadOf::Group);
+    spreads.iter().copied().find(|one| one.of == of)
 }
 
 /// The spread in a column.
@@ -171,12 +169,18 @@ pub(crate) fn column_spread(spread: &GroupSpread, column: usize) -> Option<&Spre
     spread.columns.get(column)?.as_ref()
 }
 
-/// A group's heading where the work is done by these ([`StudyTable::worker`]); `All workloads` for none.
+/// A group's heading; `All workloads` for none.
 pub(crate) fn group_heading(worker: &str, group: Option<Group>) -> &'static str {
-    match (group, worker) {
-        (None, _) => "All workloads",
-        (Some(group), "thread") => words::embedded_heading(group),
-        (Some(group), _) => words::heading(group),
+    spread_heading(worker, group.map_or(SpreadOf::All, SpreadOf::Group))
+}
+
+/// The heading of what a spread sums up, where the work is done by these ([`StudyTable::worker`]).
+pub(crate) fn spread_heading(worker: &str, of: SpreadOf) -> &'static str {
+    match (of, worker) {
+        (SpreadOf::All, _) => "All workloads",
+        (SpreadOf::Ranges, _) => "Range queries, both groups",
+        (SpreadOf::Group(group), "thread") => words::embedded_heading(group),
+        (SpreadOf::Group(group), _) => words::heading(group),
     }
 }
 
@@ -208,12 +212,14 @@ pub(crate) enum Beside {
     Relative,
     /// CPU per operation, relative.
     Cpu,
+    /// Context switches per operation, relative.
+    Switches,
     /// Operations per second for each unit of monthly cost.
     PerCost,
 }
 
 impl Beside {
-    pub(crate) const ALL: [Self; 3] = [Self::Relative, Self::Cpu, Self::PerCost];
+    pub(crate) const ALL: [Self; 4] = [Self::Relative, Self::Cpu, Self::Switches, Self::PerCost];
 
     /// What it is called, for the heading of a table of its own.
     pub(crate) fn title(self, table: &StudyTable) -> String {
@@ -221,6 +227,11 @@ impl Beside {
             Self::Relative => "candidate / base at each, the source of these figures".to_owned(),
             Self::Cpu => format!(
                 "CPU per operation relative to {} {}",
+                table.axis_name,
+                base_name(table)
+            ),
+            Self::Switches => format!(
+                "context switches per operation relative to {} {}",
                 table.axis_name,
                 base_name(table)
             ),
@@ -237,6 +248,7 @@ impl Beside {
         match self {
             Self::Relative => words(figure.relative),
             Self::Cpu => words(figure.cpu),
+            Self::Switches => words(figure.switches),
             Self::PerCost => figure.per_cost.map(words::figure),
         }
     }
@@ -245,8 +257,9 @@ impl Beside {
     pub(crate) fn is_in(self, table: &StudyTable) -> bool {
         let mut all = table.rows.iter().flat_map(figures);
         all.any(|(column, figure)| {
-            // The base alone says nothing of CPU: it is 1.
-            self.text(figure).is_some() && (self != Self::Cpu || column != table.base)
+            // The base alone says nothing of these: it is 1.
+            let is_one = matches!(self, Self::Cpu | Self::Switches) && column == table.base;
+            self.text(figure).is_some() && !is_one
         })
     }
 }

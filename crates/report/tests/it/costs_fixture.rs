@@ -93,6 +93,7 @@ fn add(cell: &mut CellComparison) {
                 base,
                 candidate: base * log.exp(),
                 server_cpu_us: Some((11.5, 11.75)),
+                switches: None,
             }
         })
         .collect();

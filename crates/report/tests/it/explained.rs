@@ -183,6 +183,7 @@ fn beside_times_every_form_has_a_column_of_instructions() {
             base: 100.0,
             candidate: 95.0,
             server_cpu_us: None,
+            switches: None,
         }];
     }
     // In 64 columns names are on lines of their own; in 80 there is no room for CPU beside the count.

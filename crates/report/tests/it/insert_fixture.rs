@@ -23,6 +23,7 @@ pub fn setup() -> InsertSetup {
     InsertSetup {
         clients: 2,
         shared_table: false,
+        partitions: 0,
         rows: 400_000,
         write_rows: 200_000,
         query_seconds: 60,

@@ -166,6 +166,7 @@ fn observed(cell: &mut CellComparison, noise: &mut Noise) {
                 base,
                 candidate: base * log.exp(),
                 server_cpu_us: None,
+                switches: None,
             }
         })
         .collect();

@@ -3,7 +3,7 @@
 use crate::fixture::{Noise, ratio};
 use deltabench_compare::comparison::{Metric, Ratio, Verdict};
 use deltabench_compare::study::{
-    Axis, Column, Figure, GroupSpread, Spread, Study, StudyRow, StudyTable,
+    Axis, Column, Figure, GroupSpread, Spread, SpreadOf, Study, StudyRow, StudyTable,
 };
 use deltabench_model::plan::{Group, WorkloadSource};
 use deltabench_report::{StudyContext, StudyRunFacts};
@@ -87,6 +87,7 @@ fn plain(ratio: Ratio, absolute: f64) -> Figure {
         repetitions: 1,
         efficiency: None,
         cpu: None,
+        switches: None,
         per_cost: None,
     }
 }
@@ -292,20 +293,13 @@ fn storage() -> StudyTable {
 
 /// The spreads of a table as [`deltabench_compare::study`] would make them.
 fn spreads(table: &StudyTable) -> Vec<GroupSpread> {
-    let groups = [
-        Some(Group::Point),
-        Some(Group::Range),
-        Some(Group::RangeAgg),
-        Some(Group::Write),
-        None,
-    ];
-    let of = |group: Option<Group>| GroupSpread {
+    let of = |of: SpreadOf| GroupSpread {
         table: table.title.clone(),
-        group,
+        of,
         columns: (0..table.columns.len())
             .map(|column| {
                 let rows = table.rows.iter();
-                let rows = rows.filter(|row| group.is_none_or(|group| group == row.group));
+                let rows = rows.filter(|row| of.has(row.group));
                 let figures = rows.filter_map(|row| row.figures[column]);
                 let usable = figures.filter(|figure| figure.verdict != Some(Verdict::Unfit));
                 spread(
@@ -316,7 +310,10 @@ fn spreads(table: &StudyTable) -> Vec<GroupSpread> {
             })
             .collect(),
     };
-    let all = groups.map(of).into_iter();
+    let has = |group: Group| table.rows.iter().any(|row| row.group == group);
+    let both = has(Group::Range) && has(Group::RangeAgg);
+    let all = SpreadOf::EACH.into_iter();
+    let all = all.filter(|of| *of != SpreadOf::Ranges || both).map(of);
     all.filter(|spread| spread.columns.iter().any(Option::is_some))
         .collect()
 }

@@ -1,7 +1,7 @@
 //! A time allowed against the blocks that a verdict needs.
 
 use crate::estimate::planned_time;
-use crate::occupancy::{PlannedTime, by_memory};
+use crate::occupancy::{Machine, PlannedTime, by_memory};
 use crate::session::benchmark::Benchmark;
 use deltabench_compare::blocks_needed;
 use deltabench_compare::forecast::duration;
@@ -29,8 +29,9 @@ pub fn fit(
     let Some(allowed) = plan.timing.deadline_seconds else {
         return Ok(None);
     };
-    let occupancy = by_memory(plan, &benchmark.needs(plan)?);
-    let time = |plan: &Plan| planned_time(plan, benchmark, occupancy);
+    let here = Machine::here();
+    let occupancy = by_memory(plan, &benchmark.needs(plan)?, here.memory_bytes);
+    let time = |plan: &Plan| planned_time(plan, benchmark, occupancy, here.cores);
     fitted(plan, allowed, may_shorten, &time)
 }
 

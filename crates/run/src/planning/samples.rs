@@ -1,7 +1,7 @@
 //! The plan that samples where the time of a finished run's cells goes.
 
 use crate::estimate::planned_time;
-use crate::occupancy::{Occupancy, PlannedTime};
+use crate::occupancy::{Machine, Occupancy, PlannedTime};
 use crate::session::benchmark::Benchmark;
 use deltabench_model::plan::{
     CacheState, CellId, Gate, Observing, Plan, PlannedServer, ProfilePlan, Stopping,
@@ -45,7 +45,8 @@ pub fn samples(
     benchmark: &dyn Benchmark,
 ) -> Result<Plan, Problem> {
     // Others cannot be sampled.
-    let time = |plan: &Plan| planned_time(plan, benchmark, Occupancy::Together);
+    let time =
+        |plan: &Plan| planned_time(plan, benchmark, Occupancy::Together, Machine::here().cores);
     planned((run, plan), cells, wish, &time)
 }
 
@@ -63,6 +64,7 @@ fn planned(
         .collect();
     again.seed = mix(plan.seed, &[SAMPLES_SEED]) >> 11;
     again.timing.visit_seconds = VISIT_SECONDS;
+    again.timing.write_seconds = None;
     again.timing.deadline_seconds = None;
     again.stopping = Stopping::Fixed;
     again.gate = Gate::default();

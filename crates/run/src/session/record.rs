@@ -19,6 +19,11 @@ const ROTATED: &str = "the servers do not fit into memory together, so each star
                        of a round are seconds apart, drift of the machine widens the intervals, and visits \
                        have only the counters of their slices";
 
+/// Said of servers that run one at a time because the user wants that.
+const ROTATED_BY_WISH: &str = "each server starts for its turns, as the user asked for: the slices of a \
+                               round are seconds apart, drift of the machine widens the intervals, and \
+                               visits have only the counters of their slices";
+
 /// Said of servers that run one at a time because they are to work without a break.
 const SUSTAINED: &str = "each server works alone and without a break in each block: the passes of a block \
                          are minutes apart, drift of the machine widens the intervals, and visits have \
@@ -64,9 +69,11 @@ impl Session<'_> {
         findings.extend(fleet.limit_findings().iter().cloned());
         findings.extend(fleet.remote_findings(readbacks));
         if !self.plan.work.has_passes() && fleet.occupancy() == Occupancy::Rotated {
-            let text = match self.plan.timing.sustained {
-                true => SUSTAINED,
-                false => ROTATED,
+            let timing = &self.plan.timing;
+            let text = match (timing.sustained, timing.rotated) {
+                (true, _) => SUSTAINED,
+                (false, true) => ROTATED_BY_WISH,
+                (false, false) => ROTATED,
             };
             findings.push(Finding::new(FindingKind::Rotated, Severity::Note, text));
         }

@@ -279,12 +279,14 @@ fn is_shared(address: &Address, present: &[(ServerId, Address)]) -> bool {
     present.iter().filter(same).count() > 1
 }
 
-fn device_values(device: &DeviceCosts) -> [(String, f64); 4] {
+fn device_values(device: &DeviceCosts) -> [(String, f64); 6] {
     let value = |key: &str, value: u64| (key.to_owned(), to_f64(value));
     [
         value("device_reads", device.reads),
         value("device_read_bytes", device.read_bytes),
         value("device_writes", device.writes),
         value("device_write_bytes", device.write_bytes),
+        value("device_read_ns", device.read_ns),
+        value("device_write_ns", device.write_ns),
     ]
 }

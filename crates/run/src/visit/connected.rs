@@ -13,7 +13,7 @@ use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
-use deltabench_model::units::{seconds, to_f64, to_u64};
+use deltabench_model::units::{count, seconds, to_f64, to_u64};
 use deltabench_observe::profile::CostGuard;
 use deltabench_observe::{DeviceCosts, Metered, Meters, Postmaster};
 use std::collections::BTreeMap;
@@ -28,6 +28,9 @@ const WAIT_SECONDS: f64 = 0.5;
 
 /// Warm-up takes at most this many times what was asked for.
 const WARMUP_STRETCH: u32 = 4;
+
+/// Points of a curve of warm-up that are kept: more than a chart shows.
+const CURVE_POINTS: usize = 256;
 
 /// Most steps in which the work of a slice is found.
 const ATTEMPTS: u32 = 24;
@@ -51,6 +54,16 @@ const SCHEDULED_OPERATIONS: f64 = 20.0;
 
 /// A slice with a schedule takes longer than this only for a single operation.
 const SCHEDULED_SECONDS_MAX: f64 = 2.0;
+
+/// Curves of at most so many points, each the mean of neighbours: a warm-up may last for minutes.
+fn thinned(curves: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let thin = |curve: Vec<f64>| {
+        let each = curve.len().div_ceil(CURVE_POINTS).max(1);
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / to_f64(count(part.len()));
+        curve.chunks(each).map(mean).collect()
+    };
+    curves.into_iter().map(thin).collect()
+}
 
 /// A visit with its connections open.
 pub(super) struct Connected<'a, 'v> {
@@ -261,7 +274,7 @@ impl<'a, 'v> Connected<'a, 'v> {
         let warming = self
             .warmup_rounds(1.0, slice_seconds)
             .max(WARMUP_ROUNDS_MIN)
-            * (WARMUP_STRETCH + self.visit.sets());
+            .saturating_mul(WARMUP_STRETCH + self.visit.sets());
         let rounds = self.visit.rounds(slice_seconds) + warming;
         // Half is kept for the jitter of slices and for calibration, whose slices grow up to this size.
         (all / 2 / u64::from(rounds)).max(1)
@@ -271,10 +284,18 @@ impl<'a, 'v> Connected<'a, 'v> {
     /// equally many: what is discarded is discarded on both sides.
     pub(super) fn warm_up(&mut self, work: SliceWork) -> Result<WarmUp, Loss> {
         let least = self.warmup_rounds(1.0, work.seconds).max(WARMUP_ROUNDS_MIN);
+        let most = match self.visit.plan.timing.warmup_chosen {
+            true => least,
+            false => least * WARMUP_STRETCH,
+        };
         let delta = self.visit.plan.delta;
         let servers = self.visit.plan.servers.len();
         let mut curves: Vec<Vec<f64>> = vec![Vec::new(); servers];
-        for round in 0..least * WARMUP_STRETCH {
+        for round in 0..most {
+            // It may last for minutes; the first round of the visit finds out the same.
+            if self.visit.interrupted.load(Ordering::Relaxed) {
+                break;
+            }
             for (server, taken) in self.untimed_round(work.operations, 100 + round, 0)? {
                 if let Some(curve) = curves.get_mut(server.index()) {
                     curve.push(1e6 * taken / to_f64(work.operations));
@@ -287,13 +308,13 @@ impl<'a, 'v> Connected<'a, 'v> {
             {
                 return Ok(WarmUp {
                     steady: true,
-                    us_per_operation: curves,
+                    us_per_operation: thinned(curves),
                 });
             }
         }
         Ok(WarmUp {
             steady: false,
-            us_per_operation: curves,
+            us_per_operation: thinned(curves),
         })
     }
 
@@ -301,6 +322,9 @@ impl<'a, 'v> Connected<'a, 'v> {
     /// that are there one at a time and could not stop together.
     pub(super) fn warm_for(&mut self, work: SliceWork, times: f64) -> Result<(), Loss> {
         for round in 0..self.warmup_rounds(times, work.seconds).max(1) {
+            if self.visit.interrupted.load(Ordering::Relaxed) {
+                break;
+            }
             self.untimed_round(work.operations, self.set * 1000 + round, 0)?;
         }
         Ok(())
@@ -498,6 +522,8 @@ impl<'a, 'v> Connected<'a, 'v> {
             sum.read_bytes += device.read_bytes;
             sum.writes += device.writes;
             sum.write_bytes += device.write_bytes;
+            sum.read_ns += device.read_ns;
+            sum.write_ns += device.write_ns;
         }
         Ok(Slice {
             server,
@@ -540,6 +566,15 @@ mod tests {
         assert_eq!(least_operations(32, 20e-6), 320, "a fast operation");
         assert_eq!(least_operations(32, 0.02 / 32.0), 320, "20 ms each");
         assert_eq!(least_operations(64, 0.01), 192, "10 ms of the server each");
+    }
+
+    #[test]
+    fn a_long_warm_up_keeps_a_curve_that_can_be_drawn() {
+        let short = vec![vec![1.0, 2.0, 3.0], Vec::new()];
+        assert_eq!(thinned(short.clone()), short);
+        let long = thinned(vec![(0..1000).map(f64::from).collect()]);
+        assert_eq!(long[0].len(), 250);
+        assert_eq!(long[0][..2], [1.5, 5.5]);
     }
 
     #[test]

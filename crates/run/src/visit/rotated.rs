@@ -85,6 +85,13 @@ impl Visit<'_> {
         Ok(VisitEnd::Complete)
     }
 
+    fn start_warmup(&self) -> f64 {
+        match self.plan.timing.warmup_chosen {
+            true => 1.0,
+            false => START_WARMUP,
+        }
+    }
+
     fn turns_of_a_server(&self) -> u32 {
         if self.plan.timing.sustained { 1 } else { TURNS }
     }
@@ -101,7 +108,7 @@ impl Visit<'_> {
         let (rounds, turns) = (self.rounds(work.seconds), self.turns_of_a_server());
         let mut connected = Connected::open(self, vec![server], turn, done)?;
         if !self.is_cold()
-            && let Err((server, reason)) = connected.warm_for(work, START_WARMUP)
+            && let Err((server, reason)) = connected.warm_for(work, self.start_warmup())
         {
             return Ok(Err(VisitEnd::Lost(server, reason)));
         }

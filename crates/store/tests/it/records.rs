@@ -64,6 +64,7 @@ fn a_pass_is_done_when_all_servers_have_all_of_its_records_good() {
     plan.work = Work::Insert(InsertSetup {
         clients: 1,
         shared_table: false,
+        partitions: 0,
         rows: 1000,
         write_rows: 250,
         query_seconds: 1,

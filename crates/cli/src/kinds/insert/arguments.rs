@@ -46,6 +46,9 @@ pub struct InsertArguments {
     /// One table for all clients instead of one for each
     #[arg(long)]
     pub shared_table: bool,
+    /// Cut each table into this many ranges of its key (from version 11); published: 8
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub partitions: u32,
     /// How the client spreads its inserts and deletes over a second [default: spread, with --published burst]
     #[arg(long, value_enum)]
     pub pacing: Option<PacingWord>,

@@ -22,6 +22,7 @@ pub fn request(arguments: &Count, request: Request) -> Result<Request, Problem> 
     let setup = InsertSetup {
         clients: 1,
         shared_table: false,
+        partitions: 0,
         rows: arguments.rows,
         write_rows: WRITE_ROWS,
         query_seconds: 1,

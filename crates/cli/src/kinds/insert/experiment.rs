@@ -27,6 +27,9 @@ pub fn apply(experiment: &Experiment, part: &Part, request: &mut Request) {
         warmup_seconds: 0.0,
         connections_per_visit: 1,
         sustained: false,
+        write_seconds: None,
+        warmup_chosen: false,
+        rotated: false,
         ..request.timing.clone()
     };
     if experiment.measurement.placement.is_none() {
@@ -43,6 +46,7 @@ fn setup(experiment: &Experiment, own: &Insert, rows: u64) -> InsertSetup {
     InsertSetup {
         clients: own.clients,
         shared_table: own.shared_table,
+        partitions: own.partitions,
         rows,
         write_rows: own.write_rows,
         query_seconds: own.query_seconds,

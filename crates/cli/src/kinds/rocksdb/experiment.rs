@@ -34,6 +34,9 @@ pub fn apply(experiment: &Experiment, part: &Part, request: &mut Request) {
         warmup_seconds: warmup(setup.seconds),
         connections_per_visit: 1,
         sustained: false,
+        write_seconds: None,
+        warmup_chosen: false,
+        rotated: false,
         ..request.timing.clone()
     };
     request.selection = Selection::Named(Vec::new());

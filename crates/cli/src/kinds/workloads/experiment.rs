@@ -10,7 +10,7 @@ use deltabench_experiment::{Chosen, Experiment, Part};
 use deltabench_model::plan::{CacheState, CellOrder, DataState, Placement, Transport};
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::{Request, Selection};
-use deltabench_workload::Library;
+use deltabench_workload::{Definition, Library};
 use std::path::Path;
 
 /// The request of one part. `directory` is that of the experiment's file: what the file names is relative to
@@ -42,11 +42,27 @@ pub fn request_of(
     compare.conditions.limits.limits_optional = experiment.limits_optional;
     compare.conditions.seed = Some(seed);
     let mut request = request(&compare)?;
+    request.timing.rotated = experiment.measurement.rotated;
     request.selection = match &experiment.workloads.chosen {
         Chosen::Quick => Selection::Quick,
         Chosen::Published => Selection::All,
         Chosen::Named(names) => Selection::Named(names.clone()),
     };
+    if !experiment.workloads.also.is_empty() {
+        let name = |definition: &Definition| definition.name.clone();
+        let mut names: Vec<String> = match &experiment.workloads.chosen {
+            Chosen::Published => library.published().into_iter().map(name).collect(),
+            Chosen::Quick => library.quick().into_iter().map(name).collect(),
+            Chosen::Named(names) => names.clone(),
+        };
+        let also = experiment.workloads.also.iter();
+        names.extend(
+            also.filter(|also| !names.contains(also))
+                .cloned()
+                .collect::<Vec<_>>(),
+        );
+        request.selection = Selection::Named(names);
+    }
     for variant in &experiment.workloads.variants {
         let source = library.variant(&variant.of, &variant.parameters)?;
         request.sources.push(source);
@@ -93,6 +109,8 @@ fn measurement(experiment: &Experiment, compare: &mut Compare) {
     compare.shape.ending.budget.clone_from(&wanted.budget);
     compare.shape.delta.clone_from(&wanted.delta);
     compare.shape.visit_seconds = wanted.visit_seconds;
+    compare.shape.write_seconds = wanted.write_seconds;
+    compare.shape.warmup.clone_from(&wanted.warmup);
     compare.shape.slice_ms = wanted.slice_ms;
     compare.rate = wanted.rate;
     compare.shape.waits = (wanted.waits > 0).then_some(wanted.waits);

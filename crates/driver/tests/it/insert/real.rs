@@ -130,6 +130,31 @@ fn deletes_follow_inserts_within_eight_batches() {
 }
 
 #[test]
+fn of_a_table_in_partitions_later_rows_are_in_the_last_and_all_steps_work() {
+    if let Some(cluster) = newest() {
+        let mut admin = client(&cluster);
+        let mut bench = bench_on(&cluster, 1);
+        bench.setup.partitions = 4;
+        let mut each = |part: u32| number(&mut admin, &format!("SELECT count(*) FROM pi1_p{part}"));
+        bench.step(InsertStep::LoadRows);
+        // Keys begin at 1, ranges at 0.
+        assert_eq!([0, 1, 2, 3].map(&mut each), [499, 500, 500, 501]);
+        for step in [
+            InsertStep::Index,
+            InsertStep::WriteMany,
+            InsertStep::Range(1000),
+            InsertStep::Point(1000),
+        ] {
+            let outcome = bench.step(step);
+            assert_eq!(outcome.void, None, "{step:?}");
+            assert_eq!(outcome.short_deletes, 0, "{step:?}");
+        }
+        assert_eq!([0, 1, 2].map(&mut each), [0; 3], "the oldest are gone");
+        assert_eq!(each(3), bench.position.rows()[0]);
+    }
+}
+
+#[test]
 fn clients_can_share_a_table() {
     for cluster in Cluster::for_each_target("", &[]) {
         let mut admin = client(&cluster);

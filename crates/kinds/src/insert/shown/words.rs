@@ -36,6 +36,9 @@ pub(crate) fn setup(setup: &InsertSetup) -> String {
         Pacing::Burst => "in a burst at the start of each second",
     };
     let mut parts = vec![tables, format!("{} rows loaded by each", whole(setup.rows))];
+    if setup.partitions > 0 {
+        parts.push(format!("{} partitions of each table", setup.partitions));
+    }
     let writes = |step: &&InsertStep| matches!(step, InsertStep::WriteMany | InsertStep::WriteFew);
     let writes = setup.steps.iter().filter(writes);
     let written: u64 = writes.map(|step| setup.rows_of(*step)).sum();

@@ -50,7 +50,8 @@ fn table(table: &StudyTable) -> Value {
     })
 }
 
-/// Ratio, absolute, verdict, repetitions; where there are any efficiency, CPU, ratio of the run, per cost.
+/// Ratio, absolute, verdict, repetitions; where there are any efficiency, CPU, ratio of the run, per cost,
+/// context switches.
 fn figure(figure: &Figure) -> Value {
     json!([
         interval(&figure.ratio),
@@ -61,6 +62,7 @@ fn figure(figure: &Figure) -> Value {
         figure.cpu.as_ref().and_then(interval),
         figure.relative.as_ref().and_then(interval),
         figure.per_cost.and_then(value),
+        figure.switches.as_ref().and_then(interval),
     ])
 }
 

@@ -228,7 +228,7 @@ fn spread_rows(table: &StudyTable, spread: &GroupSpread) -> Markup {
     html! {
         tbody {
             tr.group { th colspan="8" scope="rowgroup" {
-                (study_words::group_heading(table.worker, spread.group))
+                (study_words::spread_heading(table.worker, spread.of))
             } }
             @for (column, head) in others {
                 @if let Some(of) = study_words::column_spread(spread, column) {

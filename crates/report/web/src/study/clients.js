@@ -15,8 +15,12 @@ const FIGURES = [
   ['ratio', `scaleup: throughput / that at the fewest ${WORKERS}`, (figure) => figure.ratio],
   ['efficiency', 'efficiency: share of linear growth, %', (figure) => (figure.efficiency == null ? null : 100 * figure.efficiency)],
   ['cpu', `CPU per operation / that at the fewest ${WORKERS}`, (figure) => figure.cpu?.ratio ?? null],
+  ['switches', `context switches per operation / that at the fewest ${WORKERS}`, (figure) => figure.switches?.ratio ?? null],
   ['absolute', 'throughput, ops/s', (figure) => figure.absolute],
 ];
+
+/** Those with intervals. */
+const WHISKERS = ['ratio', 'cpu', 'switches'];
 
 /** A table is of a server; where other coordinates tell tables apart too, its title does. */
 function labels() {
@@ -74,7 +78,7 @@ function paintLines(element, lines, [key, label, read], title) {
     data: row.figures.flatMap((figure, column) => (figure && read(figure) != null ? [{ value: [counts(table)[column], read(figure)], figure }] : [])),
   }));
   const few = series.length <= SHOWN;
-  const linear = { ratio: [[from, 1], [most, most / from]], efficiency: [[from, 100], [most, 100]], cpu: [[from, 1], [most, 1]] }[key];
+  const linear = { ratio: [[from, 1], [most, most / from]], efficiency: [[from, 100], [most, 100]], cpu: [[from, 1], [most, 1]], switches: [[from, 1], [most, 1]] }[key];
   if (linear) {
     series.push({
       type: 'line', name: key === 'ratio' ? 'linear' : `as at the fewest ${WORKERS}`, data: linear, symbol: 'none', silent: true,
@@ -91,12 +95,12 @@ function paintLines(element, lines, [key, label, read], title) {
     series: [...series, ...whiskers(series.slice(0, lines.length), key)],
   });
   const hidden = few ? '' : ` The chart first shows ${SHOWN} of ${lines.length} lines. Click a name in the legend to show others.`;
-  element.parentElement.querySelector('.note').textContent = `Both axes start at 0.${key === 'ratio' || key === 'cpu' ? ' Whiskers are 95 % intervals.' : ''}${hidden}`;
+  element.parentElement.querySelector('.note').textContent = `Both axes start at 0.${WHISKERS.includes(key) ? ' Whiskers are 95 % intervals.' : ''}${hidden}`;
 }
 
 /** Intervals at the points, hidden with their line: they have its name. */
 function whiskers(series, key) {
-  if (key !== 'ratio' && key !== 'cpu') return [];
+  if (!WHISKERS.includes(key)) return [];
   return series.map((line) => ({
     type: 'custom',
     name: line.name,
@@ -105,7 +109,7 @@ function whiskers(series, key) {
     data: line.data.map(({ value }) => value),
     renderItem(params, api) {
       const { figure, value } = line.data[params.dataIndex];
-      const ends = key === 'cpu' ? figure.cpu : figure;
+      const ends = key === 'ratio' ? figure : figure[key];
       if (ends?.low == null) return null;
       const [[x, top], [, bottom]] = [api.coord([value[0], ends.high]), api.coord([value[0], ends.low])];
       const style = { stroke: line.itemStyle.color, lineWidth: 1.2 };
@@ -119,5 +123,6 @@ function pointTip(name, { value, figure }) {
   const list = [['throughput', `${number(figure.absolute)} ops/s`], ['scaleup', ratioInterval(figure)]];
   if (figure.efficiency != null) list.push(['efficiency (share of linear growth)', `${(100 * figure.efficiency).toFixed(1)}\u00a0%`]);
   if (figure.cpu) list.push(['CPU per operation', ratioInterval(figure.cpu)]);
+  if (figure.switches) list.push(['context switches per operation', ratioInterval(figure.switches)]);
   return `<b>${escape(name)}</b> ${value[0]} ${WORKERS}${rows(list)}`;
 }

@@ -4,7 +4,7 @@ const raw = JSON.parse(document.getElementById('study').textContent);
 
 const interval = (v) => v && { ratio: v[0], low: v[1], high: v[2] };
 const figure = (v) => v && v[0] && {
-  ...interval(v[0]), absolute: v[1], verdict: v[2], repetitions: v[3], efficiency: v[4], cpu: interval(v[5]), relative: interval(v[6]), perCost: v[7],
+  ...interval(v[0]), absolute: v[1], verdict: v[2], repetitions: v[3], efficiency: v[4], cpu: interval(v[5]), relative: interval(v[6]), perCost: v[7], switches: interval(v[8]),
 };
 
 export const gridList = raw.grids;

@@ -14,6 +14,7 @@ export function figureTip(table, row, column) {
   if (figure.relative) list.push(['candidate / base here', ratioInterval(figure.relative), changeInterval(figure.relative, 2)]);
   if (figure.efficiency != null) list.push(['efficiency (share of linear growth)', `${(100 * figure.efficiency).toFixed(1)}\u00a0%`, '']);
   if (figure.cpu && !base) list.push(['CPU per operation', ratioInterval(figure.cpu), changeInterval(figure.cpu, 2)]);
+  if (figure.switches && !base) list.push(['context switches per operation', ratioInterval(figure.switches), changeInterval(figure.switches, 2)]);
   if (figure.perCost != null) list.push(['per unit of monthly cost', `${exact(figure.perCost)} ops/s`, '']);
   const verdict = verdictOf.get(figure.verdict);
   const said = base
