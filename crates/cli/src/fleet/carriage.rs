@@ -3,7 +3,7 @@
 
 use super::disk::local_directory;
 use super::submit::{Submitter, slurm};
-use crate::amounts::gigabytes;
+use crate::amounts::size;
 use crate::console::say;
 use deltabench_fleet::carry::{Carrier, Met, Visit};
 use deltabench_fleet::engine::slurm::Running;
@@ -90,10 +90,7 @@ impl<'a> Carriage<'a> {
             Ok(Met::Before) => false,
             Ok(Met::Early) => true,
             Ok(Met::Copied(bytes)) => {
-                say(&format!(
-                    "lane {lane} on {node}: copied {}",
-                    gigabytes(bytes)
-                ));
+                say(&format!("lane {lane} on {node}: copied {}", size(bytes)));
                 false
             }
             Err(problem) => {
