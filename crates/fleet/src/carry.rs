@@ -165,6 +165,8 @@ impl<'a> Carrier<'a> {
         if known.is_some_and(|one| !one.is_fetched) {
             self.fetched(&running.node, Place::Beside(running))?;
         }
+        // Before anything else is there: it is removed later, and what is measured is not forgotten.
+        self.set_visit(&visit(running, String::new()))?;
         let missing = { parcels.iter() }.filter(|parcel| !has.contains(&parcel.name.as_str()));
         let part = self.part_of_spool()?;
         let all: Vec<&Parcel> = missing.chain([&part]).collect();
@@ -182,8 +184,6 @@ impl<'a> Carrier<'a> {
             running.token().into(),
             self.lanes.execution.clone().into(),
         ];
-        // Before anything is there: what is copied is removed, and what is measured is not forgotten.
-        self.set_visit(&visit(running, String::new()))?;
         for parcel in all {
             let name = Path::new(&parcel.name).file_name().unwrap_or_default();
             let to = home.join("in").join(name);
@@ -294,7 +294,7 @@ impl<'a> Carrier<'a> {
     }
 }
 
-/// A node that gets copies for an element. What it has measured before is here.
+/// A node that gets copies for an element. What it measured before has been fetched.
 fn visit(running: &Running, token: String) -> Visit {
     Visit {
         node: running.node.clone(),

@@ -144,17 +144,20 @@ impl<'a> Carriage<'a> {
         }
     }
 
-    /// Fetches from all hosts that are idle, once; whether nothing is left there.
-    pub fn fetch_all_idle(&self) -> bool {
-        let all = self.open().into_iter();
-        all.map(|visit| self.fetch(&visit.node))
-            .fold(true, |one, other| one && other)
+    /// Fetches from all hosts on which no lane runs, once; whether nothing is left there.
+    pub fn fetch_all_idle(&self, alive: &[Seen]) -> bool {
+        let is_busy =
+            |node: &str| { alive.iter() }.any(|one| matches!(&one.state, JobState::Running(at) if at == node));
+        let open = self.open().into_iter();
+        let idle = open.filter(|visit| !is_busy(&visit.node));
+        let fetched = idle.map(|visit| self.fetch(&visit.node));
+        fetched.fold(true, |one, other| one && other)
     }
 
     /// Fetches from all hosts, after the end of all lanes.
     pub fn fetch_all(&self) {
         for _ in 0..TRIES {
-            if self.fetch_all_idle() {
+            if self.fetch_all_idle(&[]) {
                 return;
             }
         }
@@ -226,9 +229,10 @@ fn words(problem: &Problem) -> String {
     format!("{}{}", problem.error, detail.collect::<String>())
 }
 
+/// Whether the disk of the host is full, and not the one here: of that a problem says "cannot write".
 fn is_full(problem: &Problem) -> bool {
     let said = words(problem);
-    FULL.iter().any(|words| said.contains(words))
+    !problem.error.starts_with("cannot ") && FULL.iter().any(|words| said.contains(words))
 }
 
 /// Nothing is asked of a host while it measures: of units that are not done Slurm alone says where they are.
@@ -248,5 +252,49 @@ pub fn on_their_hosts(states: &mut [UnitStatus], alive: &[Seen], lanes: &Lanes) 
             });
             "its host is asked when its lane ends".clone_into(&mut unit.text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_the_hosts_only_if_the_host_says_so() {
+        let host = Problem::new("Slurm refuses sbcast")
+            .detail("sbcast: error: REQUEST_FILE_BCAST(n1): No space left on device");
+        let here = Problem::new("cannot write /home/me/spool").detail("No space left on device");
+        let other = Problem::new("Slurm refuses srun").detail("srun: error: Required node not available");
+        assert_eq!([&host, &here, &other].map(is_full), [true, false, false]);
+    }
+
+    #[test]
+    fn where_a_unit_is_that_is_not_done_only_slurm_knows() {
+        let lanes: Lanes = serde_json::from_value(serde_json::json!({
+            "format": "", "version": 0, "execution": "", "lab": "", "binary_sha256": "",
+            "fleet": ["", ""], "options": [], "fixture": null, "shipped": [], "units": [],
+            "lanes": [{"lane": 0, "units": [1, 2], "minutes": 31, "one_host": false}],
+        }))
+        .unwrap();
+        let unit = |unit, state| UnitStatus {
+            unit,
+            state,
+            attempts: 0,
+            host: None,
+            beat: None,
+            text: String::new(),
+        };
+        let mut states = [unit(1, UnitState::Gathered), unit(2, UnitState::Waiting)];
+        let seen = |state| Seen {
+            job: "7".to_owned(),
+            element: 0,
+            state,
+        };
+        on_their_hosts(&mut states, &[seen(JobState::Waiting(String::new()))], &lanes);
+        assert_eq!(states[1].state, UnitState::Waiting);
+        on_their_hosts(&mut states, &[seen(JobState::Running("n2".to_owned()))], &lanes);
+        let seen = states.each_ref().map(|unit| unit.state);
+        assert_eq!(seen, [UnitState::Gathered, UnitState::Running]);
+        assert_eq!(states[1].host.as_ref().unwrap().node, "n2");
     }
 }

@@ -90,12 +90,18 @@ pub fn gather(wanted: &str, config: &Config) -> Result<u8, Failure> {
     let place = (&known.spool, &known.lanes);
     let submitter = Submitter::new(&known.file, &known.spool, &known.lanes);
     let carriage = Carriage::of(&submitter);
-    let fetched = { carriage.as_ref() }.is_none_or(Carriage::fetch_all_idle);
+    let alive = match &carriage {
+        Some(_) => submitter.alive()?,
+        None => Vec::new(),
+    };
+    let fetched = { carriage.as_ref() }.is_none_or(|one| one.fetch_all_idle(&alive));
     let whole = watch::gather(&mut known.store, config, place)?.is_empty();
     let mut states = watch::states(place);
     if let Some(carriage) = &carriage {
-        on_their_hosts(&mut states, &submitter.alive()?, place.1);
-        carriage.end();
+        on_their_hosts(&mut states, &alive, place.1);
+        if alive.is_empty() {
+            carriage.end();
+        }
     }
     print_stdout(&watch::table(&states, &known.lanes).join("\n"))?;
     Ok(if whole && fetched { 0 } else { NOT_MEASURED })
@@ -155,7 +161,7 @@ pub fn resume(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Fa
     submitter.begin()?;
     known.spool.revive().map_err(Failure::Failed)?;
     if let Some(carriage) = Carriage::of(&submitter) {
-        carriage.fetch_all_idle();
+        carriage.fetch_all_idle(&submitter.alive()?);
     }
     for refused in watch::gather(&mut known.store, config, place)? {
         if refused.damaged {

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+/// How often a host is asked again.
+const PAUSE: Duration = Duration::from_secs(2);
+
 /// Removes the copy.
 const REMOVE: &str = r#"rm -f "$1""#;
 
@@ -44,6 +47,7 @@ pub(super) fn ask(file: &FleetFile, program: &Path, wait: Duration) -> Result<To
             if answer.is_ok() || is_late {
                 break answer;
             }
+            std::thread::sleep(PAUSE);
         };
         answers.push((node.name, answer.map_err(|problem| words(&problem))));
     }
