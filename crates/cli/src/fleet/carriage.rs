@@ -146,12 +146,13 @@ impl<'a> Carriage<'a> {
 
     /// Fetches from all hosts on which no lane runs, once; whether nothing is left there.
     pub fn fetch_all_idle(&self, alive: &[Seen]) -> bool {
-        let is_busy =
-            |node: &str| { alive.iter() }.any(|one| matches!(&one.state, JobState::Running(at) if at == node));
+        let is_busy = |node: &str| {
+            { alive.iter() }.any(|one| matches!(&one.state, JobState::Running(at) if at == node))
+        };
         let open = self.open().into_iter();
         let idle = open.filter(|visit| !is_busy(&visit.node));
-        let fetched = idle.map(|visit| self.fetch(&visit.node));
-        fetched.fold(true, |one, other| one && other)
+        // Each is tried, also after one that fails.
+        idle.filter(|visit| !self.fetch(&visit.node)).count() == 0
     }
 
     /// Fetches from all hosts, after the end of all lanes.
@@ -264,7 +265,8 @@ mod tests {
         let host = Problem::new("Slurm refuses sbcast")
             .detail("sbcast: error: REQUEST_FILE_BCAST(n1): No space left on device");
         let here = Problem::new("cannot write /home/me/spool").detail("No space left on device");
-        let other = Problem::new("Slurm refuses srun").detail("srun: error: Required node not available");
+        let other =
+            Problem::new("Slurm refuses srun").detail("srun: error: Required node not available");
         assert_eq!([&host, &here, &other].map(is_full), [true, false, false]);
     }
 
@@ -290,9 +292,17 @@ mod tests {
             element: 0,
             state,
         };
-        on_their_hosts(&mut states, &[seen(JobState::Waiting(String::new()))], &lanes);
+        on_their_hosts(
+            &mut states,
+            &[seen(JobState::Waiting(String::new()))],
+            &lanes,
+        );
         assert_eq!(states[1].state, UnitState::Waiting);
-        on_their_hosts(&mut states, &[seen(JobState::Running("n2".to_owned()))], &lanes);
+        on_their_hosts(
+            &mut states,
+            &[seen(JobState::Running("n2".to_owned()))],
+            &lanes,
+        );
         let seen = states.each_ref().map(|unit| unit.state);
         assert_eq!(seen, [UnitState::Gathered, UnitState::Running]);
         assert_eq!(states[1].host.as_ref().unwrap().node, "n2");
