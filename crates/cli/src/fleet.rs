@@ -1,8 +1,10 @@
 //! `deltabench fleet`: an experiment on many hosts.
 
 mod admission;
+mod carriage;
 mod check;
 mod commands;
+mod disk;
 mod hosts;
 mod lane;
 mod node;
@@ -20,7 +22,7 @@ use crate::experiment;
 use crate::failure::Failure;
 use crate::host::check_fits;
 use crate::store::{open_store, store_problem};
-use deltabench_fleet::file::FleetFile;
+use deltabench_fleet::file::{Copying, FleetFile};
 use deltabench_fleet::fixture::Fixture;
 use deltabench_fleet::lanes::{LANES_FORMAT, Lanes, Unit, lanes};
 use deltabench_fleet::ship;
@@ -80,6 +82,13 @@ pub fn read_file(path: &Path) -> Result<(FleetFile, (String, String)), Failure> 
 /// `deltabench fleet run`.
 fn begin(arguments: &FleetRun, config: &Config) -> Result<u8, Failure> {
     let (file, fleet) = read_file(&arguments.on)?;
+    if arguments.detach && file.copy == Copying::Sbcast {
+        return Err(Failure::Refused(
+            Problem::new("--detach does not go with `copy = \"sbcast\"`")
+                .detail("each lane waits on its host until this command copies what it needs")
+                .hint("leave it running, for example in tmux; `deltabench fleet watch` goes on after it"),
+        ));
+    }
     let fixture = { arguments.engine_fixture.as_deref() }.map(Fixture::read);
     let fixture = fixture.transpose().map_err(Failure::Refused)?;
     if arguments.run.machine.is_some() {
@@ -142,6 +151,9 @@ fn ship_and_store(file: &FleetFile, lanes: &mut Lanes, config: &Config) -> Resul
     let (_, hash) = ship::program(&file.shared).map_err(Failure::Failed)?;
     if lanes.fixture.is_none() {
         lanes.shipped = ship::servers(&file.shared, plans()).map_err(Failure::Failed)?;
+        if file.copy == Copying::Sbcast {
+            ship::below_each_host(&mut lanes.shipped, &file.shared);
+        }
     }
     lanes.binary_sha256 = hash;
     let mut store = open_store(config)?;

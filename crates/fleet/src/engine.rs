@@ -31,8 +31,21 @@ pub struct Submission {
     pub after: Option<After>,
     /// Where the output of each element and the script go: a directory that all hosts see.
     pub directory: PathBuf,
+    /// The elements wait on their host until what they need has been copied there. Paths in the command are
+    /// then those below the home of the execution there, and the output goes there, too.
+    pub copied: Option<Copied>,
     /// Locked for as long as a command of the scheduler hands it in, also where who started that is killed.
     pub held: Option<Arc<File>>,
+}
+
+/// A job whose hosts see no directory of ours.
+#[derive(Debug, Clone)]
+pub struct Copied {
+    /// Directory on a disk of each host.
+    pub local: PathBuf,
+    pub execution: String,
+    /// How long an element waits for what it needs, in seconds.
+    pub patience_seconds: u32,
 }
 
 /// What a job waits for.

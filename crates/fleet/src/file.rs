@@ -12,6 +12,15 @@ pub enum EngineWord {
     Slurm,
 }
 
+/// How hosts get programs and servers, and how what they measured comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copying {
+    /// A directory that all hosts see.
+    Shared,
+    /// `sbcast` into the local directory of each host, and back through steps of `srun`.
+    Sbcast,
+}
+
 /// What shares a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
@@ -43,8 +52,9 @@ pub struct SlurmOptions {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FleetFile {
     pub engine: EngineWord,
-    /// Directory that all hosts see: spool, programs, servers.
+    /// Directory for the spool, programs and servers. All hosts see it, unless they get copies.
     pub shared: PathBuf,
+    pub copy: Copying,
     /// Directory on a disk of each host, for what is measured there; absent: in `/var/tmp`.
     pub local: Option<PathBuf>,
     /// Whether a lane begins with a look at its host.
@@ -64,11 +74,13 @@ pub struct FleetFile {
     pub wait_minutes: u32,
 }
 
-const ROOT: [&str; 10] = [
+const ROOT: [&str; 12] = [
     "format",
     "version",
     "engine",
     "shared",
+    "spool",
+    "copy",
     "local",
     "check",
     "admission",
@@ -98,8 +110,7 @@ impl FleetFile {
         root.required("engine")?;
         let engine = [("local", EngineWord::Local), ("slurm", EngineWord::Slurm)];
         let engine = root.word("engine", &engine)?.unwrap_or(EngineWord::Local);
-        let shared =
-            absolute(&root, "shared")?.ok_or_else(|| root.problem("key `shared` is missing"))?;
+        let (copy, shared) = place(&root, engine)?;
         let slurm = match root.section("slurm", "[slurm]")? {
             Some(section) => slurm(&section)?,
             None => SlurmOptions::default(),
@@ -107,6 +118,7 @@ impl FleetFile {
         let mut read = Self {
             engine,
             shared,
+            copy,
             local: absolute(&root, "local")?,
             check: root.flag("check")?.unwrap_or(true),
             admission: root.flag("admission")?.unwrap_or(true),
@@ -139,6 +151,31 @@ impl FleetFile {
         self.wait_minutes = wait.unwrap_or(self.wait_minutes);
         Ok(())
     }
+}
+
+/// How things travel, and the directory that this needs.
+fn place(root: &Section<'_>, engine: EngineWord) -> Result<(Copying, PathBuf), Problem> {
+    let copy = root.word("copy", &[("sbcast", Copying::Sbcast)])?;
+    let (copy, wanted, other) = match copy {
+        Some(copy) => (copy, "spool", "shared"),
+        None => (Copying::Shared, "shared", "spool"),
+    };
+    if copy == Copying::Sbcast && engine != EngineWord::Slurm {
+        return Err(root
+            .problem("`copy = \"sbcast\"` needs `engine = \"slurm\"`")
+            .hint("the local engine needs no copies: name a directory with `shared`"));
+    }
+    if let Some((_, at)) = root.text(other)? {
+        let with = match copy {
+            Copying::Sbcast => "with",
+            Copying::Shared => "without",
+        };
+        return Err(root
+            .problem_at(at, format!("`{other}` has no meaning {with} `copy`"))
+            .hint(format!("name the directory with `{wanted}`")));
+    }
+    let missing = || root.problem(format!("key `{wanted}` is missing"));
+    Ok((copy, absolute(root, wanted)?.ok_or_else(missing)?))
 }
 
 fn slurm(section: &Section<'_>) -> Result<SlurmOptions, Problem> {
@@ -210,6 +247,16 @@ mod tests {
         );
         let by = refused("[lanes]\nby = \"host\"");
         assert!(by.error.starts_with("f:6:"), "{by}");
+        let copied = SMALL.replace("shared", "copy = \"sbcast\"\nspool");
+        let read = FleetFile::read("f", &copied).unwrap();
+        assert_eq!(
+            (read.copy, read.shared),
+            (Copying::Sbcast, PathBuf::from("/s"))
+        );
+        let both = refused("copy = \"sbcast\"");
+        assert_eq!(both.hint.unwrap(), "name the directory with `spool`");
+        let local = FleetFile::read("f", &copied.replace("\"slurm\"", "\"local\"")).unwrap_err();
+        assert!(local.error.contains("needs `engine"), "{local}");
         let missing = FleetFile::read("f", &SMALL.replace("shared", "local")).unwrap_err();
         assert!(missing.error.contains("`shared` is missing"), "{missing}");
         let other = FleetFile::read("f", &SMALL.replace(".fleet", ".plan")).unwrap_err();

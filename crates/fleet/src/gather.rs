@@ -6,6 +6,7 @@ use crate::spool::{Attempt, Owner, Spool};
 use crate::whole_file::{failed, sync_directory_of};
 use deltabench_model::problem::Problem;
 use deltabench_store::{Merged, Sealed, Store, StoreError, UnitEvent};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +43,10 @@ pub fn gather(
 ) -> Result<Gathered, Problem> {
     let _lock = lock(lab)?;
     let mut gathered = Gathered::default();
+    let told = store.unit_events(&lanes.execution);
+    let told = told.map_err(|error| Problem::of(&error).of_machine())?;
+    // Each would be a transaction, and nothing new.
+    let told: BTreeSet<Told> = told.into_iter().map(Told::of).collect();
     for unit in &lanes.units {
         spool.sweep(unit.unit, "");
         let wanted = wanted(spool, lanes.lane_of(unit.unit));
@@ -65,7 +70,7 @@ pub fn gather(
                     }),
                 }
             }
-            keep_event(store, &lanes.execution, &attempt)?;
+            keep_event(store, &lanes.execution, &attempt, &told)?;
         }
     }
     Ok(gathered)
@@ -189,7 +194,22 @@ fn keep(lab: &Path, sealed: &Path, hash: &str) -> Result<PathBuf, Problem> {
     Ok(kept)
 }
 
-fn keep_event(store: &mut Store, execution: &str, attempt: &Attempt) -> Result<(), Problem> {
+/// What tells an event from the others of an execution.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Told(u32, u32, String, i64);
+
+impl Told {
+    fn of(event: UnitEvent) -> Self {
+        Self(event.unit, event.attempt, event.state, event.at_unix_ms)
+    }
+}
+
+fn keep_event(
+    store: &mut Store,
+    execution: &str,
+    attempt: &Attempt,
+    told: &BTreeSet<Told>,
+) -> Result<(), Problem> {
     let (Some(end), Some(owner)) = (attempt.end(), attempt.owner()) else {
         return Ok(());
     };
@@ -201,6 +221,9 @@ fn keep_event(store: &mut Store, execution: &str, attempt: &Attempt) -> Result<(
         at_unix_ms: end.at_unix_ms,
         text: end.text,
     };
+    if told.contains(&Told::of(event.clone())) {
+        return Ok(());
+    }
     let kept = store.add_unit_event(execution, &event);
     kept.map_err(|error| Problem::of(&error).of_machine())
 }

@@ -4,6 +4,7 @@
 //! units that must share a host, in order. An [`engine`] carries lanes to hosts and is asked what became of
 //! them; what is true stands in the spool and in the central store, never in the engine.
 
+pub mod carry;
 pub mod engine;
 pub mod file;
 pub mod fixture;

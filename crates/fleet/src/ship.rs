@@ -20,7 +20,7 @@ pub struct Shipped {
     pub binary_sha256: String,
     /// SHA-256 over all of its tree: libraries and shared files measure, too.
     pub tree_sha256: String,
-    /// Its tree in the shared directory.
+    /// Its tree in the shared directory. Hosts that get copies have it below a directory of theirs.
     pub tree: PathBuf,
     /// The program's directory, or the embedded engine's file, in that tree.
     pub within: PathBuf,
@@ -133,6 +133,15 @@ pub fn servers<'a>(
     Ok(shipped)
 }
 
+/// Names trees by their path below the directory of each host, because hosts get copies.
+pub fn below_each_host(shipped: &mut [Shipped], shared: &Path) {
+    for sent in shipped {
+        if let Ok(below) = sent.tree.strip_prefix(shared) {
+            sent.tree = below.to_owned();
+        }
+    }
+}
+
 /// Makes the servers of a plan run on this host: where they are, or from a copy on a local disk. A server is
 /// never run from a network file system.
 ///
@@ -166,7 +175,8 @@ pub fn settle(plan: &mut Plan, shipped: &[Shipped], local: &Path) -> Result<(), 
             .hint("name servers that travel (postgres:VERSION, git:…), or install the same everywhere"));
         };
         let tree = local.join("servers").join(short(&sent.tree_sha256));
-        copied(&sent.tree, &tree, &sent.tree_sha256)?;
+        // Only a path that is not whole is below `local`.
+        copied(&local.join(&sent.tree), &tree, &sent.tree_sha256)?;
         installation.bin_dir = tree.join(&sent.within);
         let now = sha256(&installation.binary())?;
         if now != wanted {

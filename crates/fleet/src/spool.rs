@@ -7,6 +7,7 @@
 //!                    cancelled              no attempt is begun or gone on with any more
 //!                    avoid/UID@NODE.json    a host that was found unfit; a machine may have several nodes
 //!                    taken/LANE@NODE        a node on which a lane has begun
+//!                    copied/NODE.json       a node that sees no spool and has got copies
 //!                    admitted/UID.json      a host on which a server was as fast as itself
 //!                    unit-007/attempt-1/    made by the host that takes the unit; a later attempt ends it
 //!                        owner.json  beat.json  end.json  sealed-SHA256.sqlite.gz  gathered-SHA256
@@ -187,6 +188,11 @@ impl Spool {
         &self.root
     }
 
+    /// The directory that the spool is in, beside programs and servers.
+    pub fn shared(&self) -> Option<&Path> {
+        self.root.parent()?.parent()
+    }
+
     /// The file with the lanes.
     pub fn lanes_file(&self) -> PathBuf {
         self.root.join("lanes.json")
@@ -236,7 +242,7 @@ impl Spool {
         })
     }
 
-    fn unit_directory(&self, unit: u32) -> PathBuf {
+    pub(crate) fn unit_directory(&self, unit: u32) -> PathBuf {
         self.root.join(format!("unit-{unit:03}"))
     }
 
@@ -513,6 +519,21 @@ impl Attempt {
         Some(name.to_owned())
     }
 
+    /// The hashes of all its files, gathered or not.
+    pub(crate) fn hashes(&self) -> Vec<String> {
+        let of_mark = |name: &str| {
+            let mark = name
+                .strip_prefix(GATHERED)
+                .or_else(|| name.strip_prefix(BESIDE));
+            let sealed = || name.strip_prefix(SEALED.0)?.strip_suffix(SEALED.1);
+            mark.or_else(sealed).map(str::to_owned)
+        };
+        let files = self.files(|name| of_mark(name).is_some()).into_iter();
+        files
+            .filter_map(|file| of_mark(file.file_name()?.to_str()?))
+            .collect()
+    }
+
     /// Says that its file is in the central store, and whether beside the one that counts.
     pub(crate) fn set_gathered(&self, sha256: &str, beside: bool) -> Result<(), Problem> {
         let word = if beside { BESIDE } else { GATHERED };
@@ -548,7 +569,7 @@ fn make(directory: &Path) -> Result<(), Problem> {
 }
 
 /// The values in the files of a directory, by name.
-fn all_in<T: serde::de::DeserializeOwned>(directory: &Path) -> Vec<T> {
+pub(crate) fn all_in<T: serde::de::DeserializeOwned>(directory: &Path) -> Vec<T> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.path())

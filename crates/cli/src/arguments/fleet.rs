@@ -136,6 +136,9 @@ pub struct LookArguments {
     /// How the engine calls this host
     #[arg(long)]
     pub node: String,
+    /// Print the answer, with the time here, instead of writing it
+    #[arg(long)]
+    pub print: bool,
     /// Directory on a disk of this host
     #[arg(long)]
     pub local: Option<PathBuf>,

@@ -1,5 +1,8 @@
 //! `deltabench fleet check`: what each host says of itself, before an experiment meets it.
 
+mod copies;
+
+use super::disk::{local_directory, make_local};
 use super::read_file;
 use super::submit::{drained, engine, out_of_service};
 use crate::arguments::fleet::{Check, LookArguments};
@@ -8,18 +11,16 @@ use crate::config::Config;
 use crate::console::{print_stdout, say};
 use crate::failure::Failure;
 use crate::interrupt;
-use deltabench_fleet::engine::{Engine, JobState, Submission};
-use deltabench_fleet::file::{EngineWord, FleetFile};
+use deltabench_fleet::engine::{Engine, JobState, Node, Submission};
+use deltabench_fleet::file::{Copying, EngineWord, FleetFile};
 use deltabench_fleet::look::{Answer, Look, Row, ahead_ms, rows, spoiled_servers, who_measures};
 use deltabench_fleet::ship;
+use deltabench_fleet::spool::Avoided;
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
 use deltabench_observe::{DiskFacts, HostSample, Outcome, host_identity, preflight, read_host};
 use std::ffi::OsString;
-use std::fs::{DirBuilder, Permissions};
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -49,20 +50,11 @@ struct Asked {
 pub fn check(arguments: &Check, config: &Config) -> Result<u8, Failure> {
     let (file, _) = read_file(&arguments.on)?;
     let (program, hash) = ship::program(&file.shared).map_err(Failure::Failed)?;
-    let name = run_name(now().0, u64::from(std::process::id()));
-    let directory = file.shared.join("check").join(&name);
-    std::fs::create_dir_all(&directory).map_err(|error| cannot_write(&directory, &error))?;
-    let clock = || now().1;
-    let own = ahead_ms(&directory, "here", &clock).map_err(Failure::Failed)?;
-    let engine = engine(&file);
-    let (asked, left_out) = ask(
-        &file,
-        engine.as_ref(),
-        (&program, &directory, &name),
-        config,
-    )?;
     let wait = Duration::from_secs(60 * u64::from(arguments.wait_minutes));
-    let answers = answers(&file, engine.as_ref(), (&asked, &directory), wait)?;
+    let (own, answers, left_out) = match file.copy {
+        Copying::Shared => by_jobs(&file, &program, wait, config)?,
+        Copying::Sbcast => copies::ask(&file, &program, wait)?,
+    };
     let rows = rows((&hash, own), &answers);
     let mut lines: Vec<String> = rows.iter().flat_map(lines_of).collect();
     lines.extend(left_out);
@@ -73,7 +65,6 @@ pub fn check(arguments: &Check, config: &Config) -> Result<u8, Failure> {
             Problem::new("no host of this fleet takes jobs").detail(lines.join("\n")),
         ));
     }
-    std::fs::remove_dir_all(&directory).ok();
     Ok(match unfit {
         0 => 0,
         unfit => {
@@ -84,6 +75,46 @@ pub fn check(arguments: &Check, config: &Config) -> Result<u8, Failure> {
             UNFIT
         }
     })
+}
+
+/// What our clock is ahead of theirs, what hosts said, and lines for those that were not asked.
+type Told = (i64, Vec<Answer>, Vec<String>);
+
+/// Each host writes its answer into the shared directory.
+fn by_jobs(
+    file: &FleetFile,
+    program: &Path,
+    wait: Duration,
+    config: &Config,
+) -> Result<Told, Failure> {
+    let name = run_name(now().0, u64::from(std::process::id()));
+    let directory = file.shared.join("check").join(&name);
+    std::fs::create_dir_all(&directory).map_err(|error| cannot_write(&directory, &error))?;
+    let clock = || now().1;
+    let own = ahead_ms(&directory, "here", &clock).map_err(Failure::Failed)?;
+    let engine = engine(file);
+    let place = (program, directory.as_path(), name.as_str());
+    let (asked, left_out) = ask(file, engine.as_ref(), place, config)?;
+    let answers = answers(file, engine.as_ref(), (&asked, &directory), wait)?;
+    // What a host said that did not answer is kept.
+    if answers.iter().all(|(_, answer)| answer.is_ok()) && !answers.is_empty() {
+        std::fs::remove_dir_all(&directory).ok();
+    }
+    Ok((own, answers, left_out))
+}
+
+/// Why a host is not asked, as a line of the table.
+fn left_out(node: &Node, drained: &[Avoided]) -> Option<String> {
+    let ours = drained.iter().find(|one| one.host.node == node.name);
+    let why = match ours {
+        Some(one) => Some(format!("drained by us: {}", one.why)),
+        None => out_of_service(node),
+    };
+    why.map(|why| not_asked(&node.name, &why))
+}
+
+fn not_asked(node: &str, why: &str) -> String {
+    format!("{node:<16} not asked  {why}")
 }
 
 fn cannot_write(place: &Path, error: &std::io::Error) -> Failure {
@@ -100,15 +131,10 @@ fn ask(
     config: &Config,
 ) -> Result<(Vec<Asked>, Vec<String>), Failure> {
     let drained = drained(file);
-    let (mut asked, mut left_out) = (Vec::new(), Vec::new());
+    let (mut asked, mut left) = (Vec::new(), Vec::new());
     for node in engine.nodes().map_err(Failure::Failed)? {
-        let ours = drained.iter().find(|one| one.host.node == node.name);
-        let why = match ours {
-            Some(one) => Some(format!("drained by us: {}", one.why)),
-            None => out_of_service(&node),
-        };
-        if let Some(why) = why {
-            left_out.push(format!("{:<16} not asked  {why}", node.name));
+        if let Some(line) = left_out(&node, &drained) {
+            left.push(line);
             continue;
         }
         let mut command: Vec<OsString> = vec![program.into(), "--offline".into()];
@@ -131,6 +157,7 @@ fn ask(
             only: Some(node.name.clone()),
             after: None,
             directory: directory.to_owned(),
+            copied: None,
             held: None,
         };
         match engine.submit(&submission) {
@@ -140,14 +167,13 @@ fn ask(
             }),
             Err(problem) if problem.of_machine => return Err(Failure::Failed(problem)),
             // A host without the features that the fleet file asks for.
-            Err(problem) => left_out.push(format!(
-                "{:<16} not asked  {}",
-                node.name,
-                problem.detail.unwrap_or(problem.error)
+            Err(problem) => left.push(not_asked(
+                &node.name,
+                &problem.detail.unwrap_or(problem.error),
             )),
         }
     }
-    Ok((asked, left_out))
+    Ok((asked, left))
 }
 
 /// Waits for answers; those that take too long are cancelled.
@@ -252,7 +278,11 @@ pub fn look(arguments: &LookArguments) -> Result<u8, Failure> {
         Err(problem) => unfit.push(problem.error),
     }
     let clock = || now().1;
-    let ahead_ms = ahead_ms(&arguments.answers, &arguments.node, &clock);
+    // Whoever reads what is printed compares the clocks.
+    let ahead_ms = match arguments.print {
+        true => Ok(clock()),
+        false => ahead_ms(&arguments.answers, &arguments.node, &clock),
+    };
     let look = Look {
         node: arguments.node.clone(),
         boot_id: deltabench_proc::host::boot_id(),
@@ -261,69 +291,9 @@ pub fn look(arguments: &LookArguments) -> Result<u8, Failure> {
         unfit,
         warnings,
     };
-    look.write(&arguments.answers).map_err(Failure::Failed)?;
+    match arguments.print {
+        true => print_stdout(&serde_json::to_string(&look).unwrap_or_default())?,
+        false => look.write(&arguments.answers).map_err(Failure::Failed)?,
+    }
     Ok(0)
-}
-
-/// Where labs of units are on a host.
-pub fn local_directory(named: Option<&Path>) -> PathBuf {
-    let user = deltabench_proc::host::our_user().unwrap_or(0);
-    named.map_or_else(
-        || PathBuf::from(format!("/var/tmp/deltabench-fleet-{user}")),
-        Path::to_owned,
-    )
-}
-
-/// Makes it. In a directory that everybody writes, somebody may have taken its name: it has to be ours, and
-/// others can write nothing in it.
-///
-/// Errors: why labs cannot be there.
-pub fn make_local(place: &Path, in_public: bool) -> Result<(), String> {
-    let cannot = |error: std::io::Error| format!("cannot write {}: {error}", place.display());
-    if !in_public {
-        return std::fs::create_dir_all(place).map_err(cannot);
-    }
-    let us = deltabench_proc::host::our_user();
-    // Servers that root starts run as another user, from copies in it.
-    let mode = if us == Some(0) { 0o711 } else { 0o700 };
-    match DirBuilder::new().mode(mode).create(place) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(cannot(error)),
-        _ => {}
-    }
-    let found = std::fs::symlink_metadata(place).map_err(cannot)?;
-    if !found.is_dir() || Some(found.uid()) != us {
-        return Err(format!(
-            "{} belongs to somebody else or is a link: see who made it, or set `local` in the fleet file",
-            place.display()
-        ));
-    }
-    std::fs::set_permissions(place, Permissions::from_mode(mode)).map_err(cannot)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labs_are_in_a_directory_of_ours_and_not_behind_a_link() {
-        let public = tempfile::tempdir().unwrap();
-        let place = public.path().join("deltabench-fleet-7");
-        std::fs::create_dir(&place).unwrap();
-        std::fs::set_permissions(&place, Permissions::from_mode(0o777)).unwrap();
-        make_local(&place, true).unwrap();
-        let mode = std::fs::metadata(&place).unwrap().permissions().mode();
-        assert_eq!(mode & 0o066, 0, "{mode:o}");
-        let link = public.path().join("link");
-        std::os::unix::fs::symlink(&place, &link).unwrap();
-        let why = make_local(&link, true).unwrap_err();
-        assert!(why.contains("is a link"), "{why}");
-        // Whoever names a place may name a link.
-        make_local(&link, false).unwrap();
-        // Only root can give directories away; others have those of root.
-        let theirs = match std::os::unix::fs::chown(&place, Some(12_345), None) {
-            Ok(()) => place,
-            Err(_) => PathBuf::from("/usr"),
-        };
-        assert!(make_local(&theirs, true).is_err());
-    }
 }

@@ -1,5 +1,6 @@
 //! The commands that go on with an execution, or look at it.
 
+use super::carriage::{Carriage, on_their_hosts};
 use super::submit::Submitter;
 use super::watch;
 use crate::clock::now;
@@ -87,10 +88,23 @@ pub fn watch(wanted: &str, config: &Config) -> Result<u8, Failure> {
 pub fn gather(wanted: &str, config: &Config) -> Result<u8, Failure> {
     let mut known = known(wanted, config)?;
     let place = (&known.spool, &known.lanes);
+    let submitter = Submitter::new(&known.file, &known.spool, &known.lanes);
+    let carriage = Carriage::of(&submitter);
+    let alive = match &carriage {
+        Some(_) => submitter.alive()?,
+        None => Vec::new(),
+    };
+    let fetched = { carriage.as_ref() }.is_none_or(|one| one.fetch_all_idle(&alive));
     let whole = watch::gather(&mut known.store, config, place)?.is_empty();
-    let states = watch::states(place);
+    let mut states = watch::states(place);
+    if let Some(carriage) = &carriage {
+        on_their_hosts(&mut states, &alive, place.1);
+        if alive.is_empty() {
+            carriage.end();
+        }
+    }
     print_stdout(&watch::table(&states, &known.lanes).join("\n"))?;
-    Ok(if whole { 0 } else { NOT_MEASURED })
+    Ok(if whole && fetched { 0 } else { NOT_MEASURED })
 }
 
 /// `deltabench fleet after`: writes the report if nobody watches.
@@ -146,6 +160,9 @@ pub fn resume(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Fa
     // Of two that resume at once, the second finds what the first has handed in.
     submitter.begin()?;
     known.spool.revive().map_err(Failure::Failed)?;
+    if let Some(carriage) = Carriage::of(&submitter) {
+        carriage.fetch_all_idle(&submitter.alive()?);
+    }
     for refused in watch::gather(&mut known.store, config, place)? {
         if refused.damaged {
             let aside = refused.attempt.put_aside(&refused.file);
@@ -238,7 +255,10 @@ pub fn cancel(wanted: &str, config: &Config) -> Result<u8, Failure> {
     }
     let alive = submitter.alive()?;
     let place = (&known.spool, &known.lanes);
+    let carriage = Carriage::of(&submitter);
+    { carriage.iter() }.for_each(Carriage::fetch_all);
     watch::gather(&mut known.store, config, place)?;
+    { carriage.iter() }.for_each(Carriage::end);
     let name = &known.lanes.execution;
     if !alive.is_empty() {
         return Err(Failure::Failed(

@@ -1,7 +1,8 @@
 //! A lane on its host: the units that are not measured yet, one after another.
 
 use super::admission::{Admission, admission};
-use super::check::{self, NO_IDENTIFIER};
+use super::check::NO_IDENTIFIER;
+use super::disk;
 use super::stop::Stop;
 use super::submit::{Away, avoided_nodes, drained, engine};
 use super::unit::{Place, UnitEnd, measure};
@@ -11,7 +12,7 @@ use crate::config::Config;
 use crate::console::say;
 use crate::failure::{Failure, NOT_MEASURED};
 use deltabench_fleet::engine::local::terminate;
-use deltabench_fleet::file::{EngineWord, FleetFile};
+use deltabench_fleet::file::{Copying, EngineWord, FleetFile};
 use deltabench_fleet::host_lock::{self, Holder, HostLock};
 use deltabench_fleet::lanes::{Lane, Lanes};
 use deltabench_fleet::ship;
@@ -39,8 +40,9 @@ const OLDER: Duration = Duration::from_secs(180);
 /// `deltabench fleet lane`.
 pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
     let stop = Stop::listen()?;
-    let root = arguments.lanes.parent().unwrap_or(Path::new(""));
-    let spool = Spool::at(root);
+    // Servers have another working directory.
+    let place = std::path::absolute(&arguments.lanes).unwrap_or_else(|_| arguments.lanes.clone());
+    let spool = Spool::at(place.parent().unwrap_or(Path::new("")));
     let lanes = spool.lanes().map_err(Failure::Refused)?;
     check_program(&lanes).map_err(Failure::Refused)?;
     let (name, text) = &lanes.fleet;
@@ -64,11 +66,12 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         say(&format!("this host is avoided: {why}"));
         return leave((&spool, &lanes, &file), &host, &why);
     }
-    let Some(_lock) = locked(&lanes, own.lane, (&file, &host), &stop)? else {
+    let local = local_directory((&spool, &lanes, &file), &host);
+    let Some(_lock) = locked(&lanes, own.lane, (&file, &local), &stop)? else {
         return Ok(AGAIN);
     };
-    let local = check::local_directory(file.local.as_deref());
-    let made = check::make_local(&local, file.local.is_none());
+    let disk = disk::local_directory(file.local.as_deref());
+    let made = disk::make_local(&disk, file.local.is_none());
     if let Some(why) = made.err().or_else(|| unfit(&file, &lanes)) {
         return refuse((&spool, &lanes, &file), &host, &why);
     }
@@ -82,7 +85,7 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         spool: &spool,
         lanes: &lanes,
         owner: owner(&host, own.lane),
-        local: local_directory(&file, &lanes, &host),
+        local,
         servers: &arguments.servers,
         config,
         stop: &stop,
@@ -324,12 +327,12 @@ fn avoided(spool: &Spool, file: &FleetFile, host: &HostName) -> Option<String> {
 fn locked(
     lanes: &Lanes,
     lane: u32,
-    (file, host): (&FleetFile, &HostName),
+    (file, local): (&FleetFile, &Path),
     stop: &Stop,
 ) -> Result<Option<HostLock>, Failure> {
     // A fixture stands for one of several hosts on one machine.
     let path = match lanes.fixture {
-        Some(_) => local_directory(file, lanes, host).join(host_lock::NAME),
+        Some(_) => local.join(host_lock::NAME),
         None => host_lock::path(),
     };
     let holder = Holder::own(&lanes.execution, lane);
@@ -380,9 +383,13 @@ fn unfit(file: &FleetFile, lanes: &Lanes) -> Option<String> {
     (!why.is_empty()).then(|| why.join("; "))
 }
 
-/// Where labs of units are: on a disk of the host, because the store cannot be on a network file system.
-fn local_directory(file: &FleetFile, lanes: &Lanes, host: &HostName) -> PathBuf {
-    let place = check::local_directory(file.local.as_deref());
+/// Where labs of units are: on a disk of the host, because the store cannot be on a network file system. A
+/// host that got copies has all of the execution in one place.
+fn local_directory((spool, lanes, file): Whole<'_>, host: &HostName) -> PathBuf {
+    if let (Copying::Sbcast, Some(home)) = (file.copy, spool.shared()) {
+        return home.to_owned();
+    }
+    let place = disk::local_directory(file.local.as_deref());
     match lanes.fixture {
         Some(_) => place.join(host.uid.replace('/', "-")),
         None => place,

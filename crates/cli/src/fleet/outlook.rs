@@ -5,7 +5,7 @@ use crate::amounts::gigabytes;
 use crate::console::print_stdout;
 use crate::failure::Failure;
 use deltabench_fleet::engine::Submission;
-use deltabench_fleet::file::FleetFile;
+use deltabench_fleet::file::{Copying, FleetFile};
 use deltabench_fleet::lanes::{Lane, Lanes, Unit};
 use deltabench_fleet::ship;
 use deltabench_fleet::spool::Spool;
@@ -28,8 +28,17 @@ pub fn print(file: &FleetFile, lanes: &Lanes) -> Result<u8, Failure> {
     lines.push(String::new());
     let own = std::fs::metadata("/proc/self/exe").map_or(0, |data| data.len());
     lines.push(format!("ships deltabench, {}", gigabytes(own)));
+    let mut all = own;
     for (_, tree, bytes) in ship::trees(lanes.units.iter().map(|unit| &unit.plan)) {
         lines.push(format!("ships {}, {}", tree.display(), gigabytes(bytes)));
+        all = all.saturating_add(bytes);
+    }
+    if file.copy == Copying::Sbcast {
+        lines.push(format!(
+            "copies these to each host that takes a lane: at most {}, servers packed; removed from it at the \
+             end of the execution",
+            gigabytes(all)
+        ));
     }
     lines.push(String::new());
     let spool = Spool::of(&file.shared, &lanes.execution);
@@ -37,7 +46,11 @@ pub fn print(file: &FleetFile, lanes: &Lanes) -> Result<u8, Failure> {
     let job = lanes_job(file, &spool, lanes, &all);
     let after = gather_job(file, &spool, lanes, "JOB");
     let engine = engine(file);
-    for job in [&job, &after] {
+    let jobs = match file.copy {
+        Copying::Shared => vec![&job, &after],
+        Copying::Sbcast => vec![&job],
+    };
+    for job in jobs {
         let own = engine.preview(job);
         lines.extend(if own.is_empty() { submitted(job) } else { own });
     }

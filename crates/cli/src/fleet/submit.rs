@@ -1,5 +1,6 @@
 //! Handing lanes to the engine.
 
+use super::disk::local_directory;
 use crate::arguments::conditions::{HugePagesWord, Servers};
 use crate::clock::now;
 use crate::config::Config;
@@ -8,8 +9,8 @@ use crate::failure::Failure;
 use clap::ValueEnum;
 use deltabench_fleet::engine::local::Local;
 use deltabench_fleet::engine::slurm::Slurm;
-use deltabench_fleet::engine::{After, Engine, JobState, Node, Seen, Submission};
-use deltabench_fleet::file::{EngineWord, FleetFile};
+use deltabench_fleet::engine::{After, Copied, Engine, JobState, Node, Seen, Submission};
+use deltabench_fleet::file::{Copying, EngineWord, FleetFile};
 use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::ship::short;
 use deltabench_fleet::spool::{Avoided, Job, Spool};
@@ -28,6 +29,8 @@ const LANES: &str = "lanes";
 const GATHER: &str = "gather";
 /// How often to look whether another command still hands in, or a job appears.
 const PAUSE: Duration = Duration::from_millis(300);
+/// How long a lane waits on its host for copies, in seconds; then the host is free, and the lane comes back.
+const PATIENCE_SECONDS: u32 = 600;
 /// Minutes that gathering may take.
 const GATHER_MINUTES: u32 = 60;
 
@@ -45,12 +48,17 @@ pub struct Submitter<'a> {
 pub fn engine(file: &FleetFile) -> Box<dyn Engine> {
     match file.engine {
         EngineWord::Local => Box::new(Local::new(file.shared.join("jobs"))),
-        EngineWord::Slurm => Box::new(Slurm {
-            partition: file.slurm.partition.clone(),
-            constraint: file.slurm.constraint.clone(),
-            extra: file.slurm.extra.clone(),
-            ..Slurm::default()
-        }),
+        EngineWord::Slurm => Box::new(slurm(file)),
+    }
+}
+
+/// The cluster of a fleet file.
+pub fn slurm(file: &FleetFile) -> Slurm {
+    Slurm {
+        partition: file.slurm.partition.clone(),
+        constraint: file.slurm.constraint.clone(),
+        extra: file.slurm.extra.clone(),
+        ..Slurm::default()
     }
 }
 
@@ -90,6 +98,24 @@ impl<'a> Submitter<'a> {
         self.alone.borrow_mut().take();
     }
 
+    /// The execution and its fleet.
+    pub fn execution(&self) -> (&'a FleetFile, &'a Spool, &'a Lanes) {
+        (self.file, self.spool, self.lanes)
+    }
+
+    /// Puts a lane back into the queue that cannot begin on its host, for another one.
+    ///
+    /// Errors: those of the engine.
+    pub fn elsewhere(&self, seen: &Seen) -> Result<(), Failure> {
+        let away = Away::of(self.file, self.spool, self.engine.as_ref());
+        let away = away
+            .map_err(Failure::Failed)?
+            .for_lane(self.lanes, seen.element);
+        { self.engine.elsewhere(&seen.job, seen.element, &away) }
+            .map(drop)
+            .map_err(Failure::Failed)
+    }
+
     /// Which engine it is.
     pub fn engine_word(&self) -> EngineWord {
         self.file.engine
@@ -112,6 +138,10 @@ impl<'a> Submitter<'a> {
     ///
     /// Errors: those of the engine.
     pub fn gather_after(&self) -> Result<(), Failure> {
+        // Where hosts do not see the lab, who watches gathers.
+        if self.file.copy == Copying::Sbcast {
+            return Ok(());
+        }
         self.begin()?;
         let jobs = self.jobs()?;
         let place = |what: &str| {
@@ -270,6 +300,9 @@ pub fn options(file: &FleetFile, servers: &Servers, config: &Config) -> Vec<Stri
     if file.engine == EngineWord::Local {
         // Another host has its own.
         add("--cache", config.cache.display().to_string());
+    } else if file.copy == Copying::Sbcast {
+        // Below the home of the execution, so that it goes with it.
+        add("--cache", "cache".to_owned());
     }
     if let Some(user) = &servers.server_user {
         add("--server-user", user.clone());
@@ -287,14 +320,29 @@ pub fn options(file: &FleetFile, servers: &Servers, config: &Config) -> Vec<Stri
 /// The program that was shipped.
 fn program(file: &FleetFile, lanes: &Lanes) -> PathBuf {
     let name = format!("deltabench-{}", short(&lanes.binary_sha256));
-    file.shared.join("bin").join(name)
+    seen_from_hosts(file, file.shared.join("bin").join(name))
 }
 
-fn command(program: &Path, words: &[&str], options: &[String], spool: &Spool) -> Vec<OsString> {
+/// A path of the shared directory as hosts see it: those that get copies see it below their own directory.
+fn seen_from_hosts(file: &FleetFile, path: PathBuf) -> PathBuf {
+    match file.copy {
+        Copying::Shared => path,
+        Copying::Sbcast => path
+            .strip_prefix(&file.shared)
+            .map_or(path.clone(), Path::to_owned),
+    }
+}
+
+fn command(
+    (file, program): (&FleetFile, &Path),
+    words: &[&str],
+    options: &[String],
+    spool: &Spool,
+) -> Vec<OsString> {
     let mut command: Vec<OsString> = vec![program.as_os_str().to_owned(), "--offline".into()];
     command.extend(words.iter().map(OsString::from));
     command.extend(options.iter().map(OsString::from));
-    command.push(spool.lanes_file().into_os_string());
+    command.push(seen_from_hosts(file, spool.lanes_file()).into_os_string());
     command
 }
 
@@ -358,10 +406,10 @@ pub fn out_of_service(node: &Node) -> Option<String> {
 
 /// The job of lanes. Its name is that of the first time that any are handed in.
 pub fn lanes_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, elements: &[u32]) -> Submission {
-    let options = &lanes.options;
+    let program = program(file, lanes);
     Submission {
         name: format!("dlb-{}-1-{LANES}", lanes.execution),
-        command: command(&program(file, lanes), &["fleet", "lane"], options, spool),
+        command: command((file, &program), &["fleet", "lane"], &lanes.options, spool),
         elements: elements.to_vec(),
         at_once: file.hosts,
         minutes: lanes.minutes(),
@@ -369,15 +417,21 @@ pub fn lanes_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, elements: &[u32
         only: None,
         after: None,
         directory: spool.log_directory(),
+        copied: (file.copy == Copying::Sbcast).then(|| Copied {
+            local: local_directory(file.local.as_deref()),
+            execution: lanes.execution.clone(),
+            patience_seconds: PATIENCE_SECONDS,
+        }),
         held: None,
     }
 }
 
 /// The job that gathers after another one, however that ended.
 pub fn gather_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, after: &str) -> Submission {
+    let program = program(file, lanes);
     Submission {
         name: format!("dlb-{}-2-{GATHER}", lanes.execution),
-        command: command(&program(file, lanes), &["fleet", "after"], &[], spool),
+        command: command((file, &program), &["fleet", "after"], &[], spool),
         elements: vec![0],
         at_once: None,
         minutes: GATHER_MINUTES,
@@ -385,6 +439,7 @@ pub fn gather_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, after: &str) -
         only: None,
         after: Some(After::End(vec![after.to_owned()])),
         directory: spool.log_directory(),
+        copied: None,
         held: None,
     }
 }

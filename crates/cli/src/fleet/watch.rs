@@ -1,5 +1,6 @@
 //! Watching an execution: what hosts have measured comes in, and at the end the report.
 
+use super::carriage::{Carriage, on_their_hosts};
 use super::submit::Submitter;
 use crate::clock::now;
 use crate::config::Config;
@@ -71,6 +72,7 @@ pub fn watch(
     submitter: &Submitter<'_>,
 ) -> Result<u8, Failure> {
     let interrupted = interrupt::flag()?;
+    let carriage = Carriage::of(submitter);
     let mut before: Vec<(UnitState, u32)> = Vec::new();
     let mut refused = false;
     let (mut avoided, mut waited) = (Vec::new(), Vec::new());
@@ -80,6 +82,7 @@ pub fn watch(
     loop {
         // Asked first: what ends after this is looked at once more.
         let alive = submitter.alive()?;
+        let soon = { carriage.as_ref() }.is_some_and(|one| one.tend(submitter, &alive));
         let has_sealed = states(place)
             .iter()
             .any(|unit| unit.state == UnitState::Sealed);
@@ -88,14 +91,10 @@ pub fn watch(
         }
         let mut states = states(place);
         lost(&mut states, &alive, place.1);
-        let seen: Vec<(UnitState, u32)> = states
-            .iter()
-            .map(|unit| (unit.state, unit.attempts))
-            .collect();
-        if seen != before {
-            let lines = table(&states, place.1);
-            lines.iter().for_each(|line| say(line));
-            before = seen;
+        if carriage.is_some() {
+            on_their_hosts(&mut states, &alive, place.1);
+        }
+        if show(&mut before, &states, place.1) || soon {
             pause = FIRST;
         }
         if alive.is_empty() {
@@ -108,7 +107,13 @@ pub fn watch(
         }
         // Before they are hastened: else they would begin where they must not.
         avoid(&mut avoided, place, (submitter, &alive));
-        hasten(&mut hastened, &alive, (&states, place.1), submitter);
+        let taken = { carriage.as_ref() }.map_or_else(BTreeSet::new, Carriage::begun);
+        hasten(
+            &mut hastened,
+            &alive,
+            (&states, place.1),
+            (submitter, &taken),
+        );
         if interrupted.load(Ordering::Relaxed) {
             say(&format!(
                 "{name} goes on; `deltabench fleet watch {name}` shows how, `deltabench fleet cancel \
@@ -122,11 +127,26 @@ pub fn watch(
         });
         pause = (pause * 2).min(SCHEDULED);
     }
+    { carriage.iter() }.for_each(|carriage| carriage.fetch_last(submitter));
     // What is sound comes in, also beside a file that was refused.
     gather(&mut store, config, place)?;
     let mut states = states(place);
     lost(&mut states, &[], place.1);
-    conclude_on(&store, config, place, states)
+    let code = conclude_on(&store, config, place, states);
+    { carriage.iter() }.for_each(Carriage::end);
+    code
+}
+
+/// Prints where units are, if that is new; `known` says what was printed.
+fn show(known: &mut Vec<(UnitState, u32)>, states: &[UnitStatus], lanes: &Lanes) -> bool {
+    let state = |unit: &UnitStatus| (unit.state, unit.attempts);
+    let seen: Vec<(UnitState, u32)> = states.iter().map(state).collect();
+    let is_new = seen != *known;
+    if is_new {
+        table(states, lanes).iter().for_each(|line| say(line));
+        *known = seen;
+    }
+    is_new
 }
 
 /// An attempt whose lane does not run any more was killed before it could say so.
@@ -202,14 +222,15 @@ fn hasten(
     known: &mut BTreeMap<(String, u32), Instant>,
     alive: &[Seen],
     (states, lanes): (&[UnitStatus], &Lanes),
-    submitter: &Submitter<'_>,
+    (submitter, taken): (&Submitter<'_>, &BTreeSet<u32>),
 ) {
     for seen in alive {
         let own = |unit: &&UnitStatus| {
             let lane = lanes.lane(seen.element);
             lane.is_some_and(|lane| lane.units.contains(&unit.unit))
         };
-        let has_begun = states.iter().filter(own).any(|unit| unit.attempts > 0);
+        let has_begun = states.iter().filter(own).any(|unit| unit.attempts > 0)
+            || taken.contains(&seen.element);
         let key = (seen.job.clone(), seen.element);
         let is_new = known.get(&key).is_none_or(|at| at.elapsed() > HASTENED);
         if has_begun && is_new && matches!(seen.state, JobState::Waiting(_)) {

@@ -107,6 +107,71 @@ fn an_experiment_goes_over_a_cluster_and_leaves_an_unfit_host() {
     );
     assert_eq!(json(&file)["job"], known);
     checked(&fleet, unfit.as_str().unwrap());
+    copied(&fleet);
+}
+
+/// Without a shared directory: each node has a home of its own, and the spool is in a directory that the
+/// nodes are not told of.
+fn copied(fleet: &Fleet) {
+    let place = fleet.lab.path();
+    let disk = place.join("disk");
+    let file = format!(
+        "format = \"deltabench.fleet\"\nversion = 1\nengine = \"slurm\"\ncopy = \"sbcast\"\n\
+         spool = \"{0}/spool\"\nlocal = \"{1}\"\n[slurm]\nconstraint = \"trio\"\n",
+        place.display(),
+        disk.display()
+    );
+    fs::write(place.join("copied.toml"), file).unwrap();
+    let words = |more: &'static str| {
+        let on = [
+            "run",
+            "study.toml",
+            "--on",
+            "copied.toml",
+            "--engine-fixture",
+        ];
+        [&on[..], &["ms=50,unfit=3", more]].concat()
+    };
+    let detached = fleet.run(&words("--detach"));
+    assert_eq!(detached.status.code(), Some(2));
+    let dry = text(&fleet.run(&words("--dry-run")).stdout);
+    assert!(
+        dry.contains("copies these to each host that takes a lane"),
+        "{dry}"
+    );
+    assert!(!dry.contains("-gather"), "{dry}");
+    let output = fleet.run(&words("")[..6]);
+    let said = text(&output.stderr);
+    let lanes = text(&fleet.run(&["logs"]).stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{lanes}");
+    assert!(text(&output.stdout).contains("2 slower"), "{said}{lanes}");
+    assert!(
+        said.contains("host n") && said.contains("is avoided: as was asked"),
+        "{said}"
+    );
+    assert!(said.contains(": copied "), "{said}");
+    let store = Store::open_existing(&place.join("lab")).unwrap();
+    let spool = store.executions().unwrap().pop().unwrap().spool;
+    let nodes = |unit: u32| -> Vec<Value> {
+        let owner =
+            |attempt: u32| spool.join(format!("unit-{unit:03}/attempt-{attempt}/owner.json"));
+        let files = (1..=2).map(owner).filter(|file| file.exists());
+        files
+            .map(|file| json(&file)["host"]["node"].clone())
+            .collect()
+    };
+    let of_unfit = nodes(3);
+    assert!(
+        of_unfit.len() == 2 && of_unfit[0] != of_unfit[1],
+        "{of_unfit:?}"
+    );
+    // All is fetched, so nothing is left of it on any node.
+    let left: Vec<_> = fs::read_dir(&disk).unwrap().flatten().collect();
+    assert!(left.is_empty(), "{left:?}{said}");
+    assert!(!said.contains(" stays"), "{said}");
+    let again = fleet.run(&["gather"]);
+    assert_eq!(text(&again.stdout).matches(" gathered ").count(), 4);
+    assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
 }
 
 /// Every node answers, and a node sees what is wrong with the shared directory.

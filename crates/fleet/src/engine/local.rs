@@ -275,6 +275,7 @@ mod tests {
             only: None,
             after: None,
             directory: place.to_owned(),
+            copied: None,
             held: None,
         }
     }

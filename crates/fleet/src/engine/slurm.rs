@@ -6,6 +6,10 @@
 mod ask;
 mod listing;
 mod script;
+mod steps;
+
+pub use listing::Running;
+pub use steps::Place;
 
 use super::{Engine, JobState, Node, Seen, Submission};
 use deltabench_model::problem::Problem;

@@ -1,4 +1,6 @@
-//! The fleet on real schedulers.
+//! The fleet on real schedulers, and many units.
 
+#[cfg(test)]
+mod gathering;
 #[cfg(test)]
 mod slurm;

@@ -93,6 +93,7 @@ fn shell(directory: &Path, script: &str, arguments: &[&str], elements: &[u32]) -
         only: None,
         after: None,
         directory: directory.to_owned(),
+        copied: None,
         held: None,
     }
 }

@@ -34,7 +34,9 @@ const UNKNOWN: [&str; 5] = [
 
 /// Variables with which users set defaults for the commands. They would override the script, and change the
 /// form of lists.
-const OVERRIDES: [&str; 5] = ["SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_"];
+const OVERRIDES: [&str; 6] = [
+    "SBATCH_", "SBCAST_", "SQUEUE_", "SINFO_", "SCANCEL_", "SACCT_",
+];
 
 /// Whether a refusal is about a job that is forgotten, has ended or no longer waits.
 pub(super) fn is_of_unknown_job(problem: &Problem) -> bool {
@@ -99,6 +101,22 @@ impl Slurm {
         }
     }
 
+    /// A command without what users have set for it.
+    pub(super) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("LC_ALL", "C");
+        if let Some(conf) = &self.conf {
+            command.env("SLURM_CONF", conf);
+        }
+        for (name, _) in std::env::vars_os() {
+            let overrides = |prefix: &&str| name.as_encoded_bytes().starts_with(prefix.as_bytes());
+            if OVERRIDES.iter().any(overrides) {
+                command.env_remove(&name);
+            }
+        }
+        command
+    }
+
     /// What a command prints. A problem is `of_machine` if nobody answered.
     pub(super) fn ask_once<A: AsRef<OsStr>>(
         &self,
@@ -118,25 +136,13 @@ impl Slurm {
         let held = held.map(File::try_clone).transpose().map_err(|error| {
             Problem::new(format!("cannot start {program}")).detail(error.to_string())
         })?;
-        let mut command = Command::new(program);
+        let mut command = self.command(program);
         command
             .args(arguments)
-            .stdin(held.map_or_else(Stdio::null, Stdio::from))
-            .env("LC_ALL", "C");
-        if let Some(conf) = &self.conf {
-            command.env("SLURM_CONF", conf);
-        }
-        for (name, _) in std::env::vars_os() {
-            let overrides = |prefix: &&str| name.as_encoded_bytes().starts_with(prefix.as_bytes());
-            if OVERRIDES.iter().any(overrides) {
-                command.env_remove(&name);
-            }
-        }
-        let output = command.output().map_err(|error| {
-            Problem::new(format!("cannot start {program}"))
-                .detail(error.to_string())
-                .hint("install Slurm's commands (Debian: apt-get install slurm-client munge)")
-        })?;
+            .stdin(held.map_or_else(Stdio::null, Stdio::from));
+        let output = command
+            .output()
+            .map_err(|error| cannot_start(program, &error))?;
         let printed = String::from_utf8_lossy(&output.stdout);
         if output.status.success() {
             return Ok(printed.into_owned());
@@ -145,8 +151,14 @@ impl Slurm {
     }
 }
 
+pub(super) fn cannot_start(program: &str, error: &std::io::Error) -> Problem {
+    Problem::new(format!("cannot start {program}"))
+        .detail(error.to_string())
+        .hint("install Slurm's commands (Debian: apt-get install slurm-client munge)")
+}
+
 /// A refusal in the command's own words.
-fn refusal(program: &str, said: &str) -> Problem {
+pub(super) fn refusal(program: &str, said: &str) -> Problem {
     if AWAY.iter().any(|words| said.contains(words)) {
         return Problem::new("Slurm's controller does not answer")
             .detail(format!("{program}: {}", said.trim()))

@@ -11,6 +11,14 @@ pub(super) const SQUEUE: [&str; 4] = [
     "--Format=ArrayJobID:|,ArrayTaskID:|,State:|,NodeList:|,exit_code:|,Reason:",
 ];
 
+/// `squeue` for elements that run, each with the job that it is.
+pub(super) const RUNNING: [&str; 4] = [
+    "--noheader",
+    "--states=RUNNING",
+    "--array",
+    "--Format=JobID:|,ArrayJobID:|,ArrayTaskID:|,RestartCnt:|,NodeList:",
+];
+
 /// `squeue` for jobs and their comments.
 pub(super) const BY_COMMENT: [&str; 3] = ["--noheader", "--states=all", "--format=%F|%k"];
 
@@ -60,6 +68,50 @@ pub(super) fn elements(listed: &str) -> Result<Vec<Seen>, Problem> {
         }));
     }
     Ok(seen)
+}
+
+/// An element that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    /// The array.
+    pub job: String,
+    pub element: u32,
+    /// The job that the element itself is.
+    pub id: String,
+    /// How often it was put back into the queue.
+    pub restarts: u32,
+    pub node: String,
+}
+
+impl Running {
+    /// What tells this start of the element from all others.
+    pub fn token(&self) -> String {
+        format!("{}.{}", self.id, self.restarts)
+    }
+}
+
+/// The elements in a list of [`RUNNING`].
+///
+/// Errors: a line is not of its form.
+pub(super) fn running(listed: &str) -> Result<Vec<Running>, Problem> {
+    let mut running = Vec::new();
+    for line in listed.lines().filter(|line| !line.trim().is_empty()) {
+        let fields: Vec<&str> = line.splitn(5, '|').map(str::trim).collect();
+        let [id, job, element, restarts, node] = fields.as_slice() else {
+            return Err(strange("squeue", line));
+        };
+        if *element == "N/A" {
+            continue;
+        }
+        running.push(Running {
+            job: (*job).to_owned(),
+            element: element.parse().map_err(|_| strange("squeue", line))?,
+            id: (*id).to_owned(),
+            restarts: restarts.parse().map_err(|_| strange("squeue", line))?,
+            node: (*node).to_owned(),
+        });
+    }
+    Ok(running)
 }
 
 /// The elements in a list of `sacct`.
@@ -271,6 +323,22 @@ mod tests {
             (4, waiting("")),
         ];
         assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn elements_that_run_have_a_job_of_their_own() {
+        let listed = "15              |14|3|2|n1\n16|N/A|N/A|0|n2\n";
+        let found = running(listed).unwrap();
+        let wanted = Running {
+            job: "14".to_owned(),
+            element: 3,
+            id: "15".to_owned(),
+            restarts: 2,
+            node: "n1".to_owned(),
+        };
+        assert_eq!(found, [wanted]);
+        assert_eq!(found[0].token(), "15.2");
+        assert!(running("slurm is strange\n").is_err());
     }
 
     #[test]

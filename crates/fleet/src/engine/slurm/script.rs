@@ -1,7 +1,7 @@
 //! The script that `sbatch` takes: all options in it, so that the line that submits it is short.
 
 use super::Slurm;
-use crate::engine::{After, Submission};
+use crate::engine::{After, Copied, Submission};
 use deltabench_model::problem::Problem;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -33,6 +33,28 @@ pub(super) fn text(
     submission: &Submission,
     path: &Path,
 ) -> Result<Vec<u8>, Problem> {
+    let lines = options(slurm, submission, path)?;
+    let mut text = b"#!/bin/sh\n".to_vec();
+    for line in lines {
+        text.extend_from_slice(b"#SBATCH ");
+        text.extend_from_slice(line.as_bytes());
+        text.push(b'\n');
+    }
+    if let Some(copied) = &submission.copied {
+        text.extend(waiting(copied)?);
+    }
+    // The program takes the shell's place, so that signals reach it.
+    text.extend_from_slice(b"exec");
+    for argument in &submission.command {
+        text.push(b' ');
+        text.extend(quoted(argument)?);
+    }
+    text.extend_from_slice(b" \"$SLURM_ARRAY_TASK_ID\"\n");
+    Ok(text)
+}
+
+/// The lines of options.
+fn options(slurm: &Slurm, submission: &Submission, path: &Path) -> Result<Vec<String>, Problem> {
     let directory = text_of(submission.directory.as_os_str())?;
     if directory.contains('\\') {
         return Err(
@@ -41,6 +63,14 @@ pub(super) fn text(
             )),
         );
     }
+    // Before a host has the home of the execution, nothing of it can be named there.
+    let (output, chdir) = match submission.copied {
+        Some(_) => ("/dev/null".to_owned(), "/"),
+        None => (
+            format!("{}/%A_%a.txt", directory.replace('%', "%%")),
+            directory,
+        ),
+    };
     let array = ranges(&submission.elements);
     let array = match submission.at_once {
         Some(at_once) => format!("{array}%{}", at_once.max(1)),
@@ -55,11 +85,8 @@ pub(super) fn text(
             "--time={} --signal=B:USR1@{NOTICE_S} --export=NIL",
             submission.minutes.max(1)
         ),
-        option(
-            "--output",
-            &format!("{}/%A_%a.txt", directory.replace('%', "%%")),
-        )?,
-        option("--chdir", directory)?,
+        option("--output", &output)?,
+        option("--chdir", chdir)?,
         option("--comment", &comment(path))?,
         option("--array", &array)?,
     ];
@@ -82,19 +109,31 @@ pub(super) fn text(
     for extra in { slurm.extra.iter() }.filter(|word| !word.starts_with(super::EXCLUDE)) {
         lines.push(word(extra)?);
     }
-    let mut text = b"#!/bin/sh\n".to_vec();
-    for line in lines {
-        text.extend_from_slice(b"#SBATCH ");
-        text.extend_from_slice(line.as_bytes());
-        text.push(b'\n');
-    }
-    // The program takes the shell's place, so that signals reach it.
-    text.extend_from_slice(b"exec");
-    for argument in &submission.command {
-        text.push(b' ');
-        text.extend(quoted(argument)?);
-    }
-    text.extend_from_slice(b" \"$SLURM_ARRAY_TASK_ID\"\n");
+    Ok(lines)
+}
+
+/// What a host does before it has anything of us: it makes the home of the execution and waits there.
+const WAITING: &str = r#"umask 022
+home=$local/$execution@$SLURMD_NODENAME
+mkdir -p -m 711 "$local" && [ -O "$local" ] && [ ! -L "$local" ] && mkdir -p "$home/log" "$home/in" &&
+  cd "$home" || exit 73
+exec >>"log/${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID.txt" 2>&1
+go=go-$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}
+echo "$SLURMD_NODENAME waits for what it needs: somebody has to run fleet watch"
+waited=0
+until [ -f "$go" ]; do
+  [ "$waited" -lt "$patience" ] || { echo "nothing came in $patience s"; exit 75; }
+  sleep 1; waited=$((waited + 1))
+done
+"#;
+
+fn waiting(copied: &Copied) -> Result<Vec<u8>, Problem> {
+    let mut text = b"local=".to_vec();
+    text.extend(quoted(copied.local.as_os_str())?);
+    text.extend_from_slice(b" execution=");
+    text.extend(quoted(OsStr::new(&copied.execution))?);
+    text.extend_from_slice(format!(" patience={}\n", copied.patience_seconds).as_bytes());
+    text.extend_from_slice(WAITING.as_bytes());
     Ok(text)
 }
 
@@ -193,6 +232,7 @@ mod tests {
             only: None,
             after: None,
             directory: PathBuf::from("/srv/x/it's 100% \"q\" #x"),
+            copied: None,
             held: None,
         }
     }

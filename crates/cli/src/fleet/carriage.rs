@@ -1,0 +1,310 @@
+//! Copying to hosts and fetching from them, where they see no directory of ours: what is said, when it is
+//! tried again, and what becomes of a host that takes no copies.
+
+use super::disk::local_directory;
+use super::submit::{Submitter, slurm};
+use crate::amounts::size;
+use crate::console::say;
+use deltabench_fleet::carry::{Carrier, Met, Visit};
+use deltabench_fleet::engine::slurm::Running;
+use deltabench_fleet::engine::{JobState, Seen};
+use deltabench_fleet::file::Copying;
+use deltabench_fleet::lanes::Lanes;
+use deltabench_fleet::spool::{Avoided, HostName, Spool};
+use deltabench_fleet::state::{UnitState, UnitStatus};
+use deltabench_model::problem::Problem;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// How often a host is asked again that could not be reached.
+const AGAIN: Duration = Duration::from_secs(30);
+/// How often a host is asked at the end of all lanes: Slurm may still clean up after the last one.
+const TRIES: u32 = 3;
+
+/// How a lane ends that cannot write (sysexits.h: cannot create).
+const KEPT: i32 = 73;
+
+/// How Slurm and the system say that nothing more can be written.
+const FULL: [&str; 3] = ["No space left", "Disk quota exceeded", "is full"];
+
+/// What copies and fetches for an execution.
+pub struct Carriage<'a> {
+    carrier: Carrier<'a>,
+    spool: &'a Spool,
+    lanes: &'a Lanes,
+    /// What was said of each host, so that it is said once.
+    said: RefCell<BTreeSet<String>>,
+    tried: RefCell<BTreeMap<String, Instant>>,
+}
+
+impl<'a> Carriage<'a> {
+    /// For an execution; `None` if its hosts see the shared directory.
+    pub fn of(submitter: &Submitter<'a>) -> Option<Self> {
+        let (file, spool, lanes) = submitter.execution();
+        if file.copy == Copying::Shared {
+            return None;
+        }
+        let places = (file.shared.clone(), local_directory(file.local.as_deref()));
+        Some(Self {
+            carrier: Carrier::new(slurm(file), (spool, lanes), places),
+            spool,
+            lanes,
+            said: RefCell::default(),
+            tried: RefCell::default(),
+        })
+    }
+
+    /// Copies to the hosts of lanes that have begun, and fetches from those that nobody measures on; whether
+    /// to look again soon.
+    pub fn tend(&self, submitter: &Submitter<'_>, alive: &[Seen]) -> bool {
+        let runs = |one: &&Seen| matches!(one.state, JobState::Running(_));
+        let jobs: BTreeSet<&String> = alive.iter().filter(runs).map(|one| &one.job).collect();
+        let jobs: Vec<String> = jobs.into_iter().cloned().collect();
+        let running = match self.carrier.running(&jobs) {
+            Ok(running) => running,
+            Err(problem) => {
+                self.once(&problem.to_string());
+                return false;
+            }
+        };
+        let mut soon = false;
+        for one in &running {
+            soon |= self.meet(one, submitter);
+        }
+        let is_busy = |visit: &Visit| running.iter().any(|one| one.node == visit.node);
+        for visit in self.open().iter().filter(|visit| !is_busy(visit)) {
+            let tried = self.tried.borrow().get(&visit.node).copied();
+            let is_new = tried.is_none_or(|at| at.elapsed() > AGAIN);
+            if is_new && !self.fetch(&visit.node) {
+                let mut tried = self.tried.borrow_mut();
+                tried.insert(visit.node.clone(), Instant::now());
+            }
+        }
+        soon
+    }
+
+    fn meet(&self, running: &Running, submitter: &Submitter<'_>) -> bool {
+        let (lane, node) = (running.element, &running.node);
+        match self.carrier.meet(running) {
+            Ok(Met::Before) => false,
+            Ok(Met::Early) => true,
+            Ok(Met::Copied(bytes)) => {
+                say(&format!("lane {lane} on {node}: copied {}", size(bytes)));
+                false
+            }
+            Err(problem) => {
+                self.once(&format!(
+                    "lane {lane} cannot begin on {node}: {}",
+                    words(&problem)
+                ));
+                if is_full(&problem) {
+                    self.leave(running, &problem, submitter);
+                }
+                true
+            }
+        }
+    }
+
+    /// A host whose disk is full is unfit: its lane goes elsewhere.
+    fn leave(&self, running: &Running, problem: &Problem, submitter: &Submitter<'_>) {
+        let node = running.node.clone();
+        let host = HostName {
+            uid: node.clone(),
+            node,
+        };
+        let why = format!("it does not take what was to be copied: {}", words(problem));
+        let seen = Seen {
+            job: running.job.clone(),
+            element: running.element,
+            state: JobState::Running(running.node.clone()),
+        };
+        let left = self.spool.avoid(&Avoided { host, why });
+        if let Err(problem) = left {
+            self.once(&problem.to_string());
+        } else if let Err(failure) = submitter.elsewhere(&seen) {
+            self.once(&failure.problem().to_string());
+        }
+    }
+
+    /// The nodes whose measurements are not here.
+    fn open(&self) -> Vec<Visit> {
+        let mut open = self.carrier.visits();
+        open.retain(|visit| !visit.is_fetched);
+        open
+    }
+
+    fn fetch(&self, node: &str) -> bool {
+        match self.carrier.fetch(node) {
+            Ok(_) => true,
+            Err(problem) => {
+                self.once(&format!("not fetched from {node} yet: {}", words(&problem)));
+                false
+            }
+        }
+    }
+
+    /// Fetches from all hosts on which no lane runs, once; whether nothing is left there.
+    pub fn fetch_all_idle(&self, alive: &[Seen]) -> bool {
+        let is_busy = |node: &str| {
+            { alive.iter() }.any(|one| matches!(&one.state, JobState::Running(at) if at == node))
+        };
+        let open = self.open().into_iter();
+        let idle = open.filter(|visit| !is_busy(&visit.node));
+        // Each is tried, also after one that fails.
+        idle.filter(|visit| !self.fetch(&visit.node)).count() == 0
+    }
+
+    /// Fetches from all hosts, after the end of all lanes.
+    pub fn fetch_all(&self) {
+        for _ in 0..TRIES {
+            if self.fetch_all_idle(&[]) {
+                return;
+            }
+        }
+    }
+
+    /// Fetches from all hosts after the end of all lanes, and says which lanes could not write on theirs:
+    /// they have no output that could say it.
+    pub fn fetch_last(&self, submitter: &Submitter<'_>) {
+        for one in submitter.look().unwrap_or_default() {
+            if matches!(
+                one.state,
+                JobState::Ended {
+                    code: Some(KEPT),
+                    ..
+                }
+            ) {
+                let text = "nothing more can be written to the disk of its host";
+                say(&format!("lane {} ended with {KEPT}: {text}", one.element));
+            }
+        }
+        self.fetch_all();
+    }
+
+    /// The lanes that have begun. Of an attempt on a host that is lost nothing else is known here.
+    pub fn begun(&self) -> BTreeSet<u32> {
+        let taken = self.spool.taken().into_iter();
+        taken.map(|(lane, _)| lane).collect()
+    }
+
+    /// Removes the copies where nothing more is to be measured, and says what stays.
+    pub fn end(&self) {
+        let is_left = |unit: u32| !self.spool.is_sealed(unit);
+        let is_over = !self.lanes.units.iter().any(|unit| is_left(unit.unit));
+        let name = &self.lanes.execution;
+        let mut kept = Vec::new();
+        for visit in self.carrier.visits() {
+            let home = self.carrier.home(&visit.node);
+            let place = format!("{}:{}", visit.node, home.display());
+            if !is_over {
+                kept.push(place);
+            } else if !visit.is_fetched {
+                say(&format!(
+                    "{place} stays, not fetched: `deltabench fleet gather {name}` tries it again"
+                ));
+            } else if let Err(problem) = self.carrier.clean(&visit.node) {
+                say(&format!(
+                    "{place} stays: {}; `deltabench fleet gather {name}` tries it again",
+                    words(&problem)
+                ));
+            }
+        }
+        if !kept.is_empty() {
+            say(&format!(
+                "hosts keep their copies for `deltabench fleet resume {name}`: {}",
+                kept.join(", ")
+            ));
+        }
+    }
+
+    fn once(&self, text: &str) {
+        if self.said.borrow_mut().insert(text.to_owned()) {
+            say(text);
+        }
+    }
+}
+
+fn words(problem: &Problem) -> String {
+    let detail = problem.detail.iter().map(|detail| format!(": {detail}"));
+    format!("{}{}", problem.error, detail.collect::<String>())
+}
+
+/// Whether the disk of the host is full, and not the one here: of that a problem says "cannot write".
+fn is_full(problem: &Problem) -> bool {
+    let said = words(problem);
+    !problem.error.starts_with("cannot ") && FULL.iter().any(|words| said.contains(words))
+}
+
+/// Nothing is asked of a host while it measures: of units that are not done Slurm alone says where they are.
+pub fn on_their_hosts(states: &mut [UnitStatus], alive: &[Seen], lanes: &Lanes) {
+    for unit in { states.iter_mut() }.filter(|unit| !unit.state.is_done()) {
+        let lane = lanes.lane_of(unit.unit).map(|lane| lane.lane);
+        let at = alive.iter().find_map(|one| match &one.state {
+            JobState::Running(node) if Some(one.element) == lane => Some(node.clone()),
+            _ => None,
+        });
+        if let Some(node) = at {
+            unit.state = UnitState::Running;
+            unit.beat = None;
+            unit.host = Some(HostName {
+                uid: String::new(),
+                node,
+            });
+            "its host is asked when its lane ends".clone_into(&mut unit.text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_the_hosts_only_if_the_host_says_so() {
+        let host = Problem::new("Slurm refuses sbcast")
+            .detail("sbcast: error: REQUEST_FILE_BCAST(n1): No space left on device");
+        let here = Problem::new("cannot write /home/me/spool").detail("No space left on device");
+        let other =
+            Problem::new("Slurm refuses srun").detail("srun: error: Required node not available");
+        assert_eq!([&host, &here, &other].map(is_full), [true, false, false]);
+    }
+
+    #[test]
+    fn where_a_unit_is_that_is_not_done_only_slurm_knows() {
+        let lanes: Lanes = serde_json::from_value(serde_json::json!({
+            "format": "", "version": 0, "execution": "", "lab": "", "binary_sha256": "",
+            "fleet": ["", ""], "options": [], "fixture": null, "shipped": [], "units": [],
+            "lanes": [{"lane": 0, "units": [1, 2], "minutes": 31, "one_host": false}],
+        }))
+        .unwrap();
+        let unit = |unit, state| UnitStatus {
+            unit,
+            state,
+            attempts: 0,
+            host: None,
+            beat: None,
+            text: String::new(),
+        };
+        let mut states = [unit(1, UnitState::Gathered), unit(2, UnitState::Waiting)];
+        let seen = |state| Seen {
+            job: "7".to_owned(),
+            element: 0,
+            state,
+        };
+        on_their_hosts(
+            &mut states,
+            &[seen(JobState::Waiting(String::new()))],
+            &lanes,
+        );
+        assert_eq!(states[1].state, UnitState::Waiting);
+        on_their_hosts(
+            &mut states,
+            &[seen(JobState::Running("n2".to_owned()))],
+            &lanes,
+        );
+        let seen = states.each_ref().map(|unit| unit.state);
+        assert_eq!(seen, [UnitState::Gathered, UnitState::Running]);
+        assert_eq!(states[1].host.as_ref().unwrap().node, "n2");
+    }
+}
