@@ -65,6 +65,7 @@ impl ReplaySetup {
         Self {
             capture: self.capture.content_only(),
             data: self.data.as_ref().map(ReplayedFile::content_only),
+            directory_database: self.directory_database.clone(),
             weighted_by: self.weighted_by,
             impact: 0.0,
             budget_seconds: 0.0,
@@ -239,6 +240,7 @@ mod tests {
         ReplaySetup {
             capture: file("c"),
             data: Some(file("d")),
+            directory_database: None,
             weighted_by: WeightedBy::Time,
             impact: 0.001,
             budget_seconds,
