@@ -1,5 +1,6 @@
 //! `deltabench run` and `init`: an experiment file, carried out part by part.
 
+mod extend;
 mod outlook;
 mod servers;
 
@@ -29,6 +30,8 @@ use deltabench_store::RunState;
 use deltabench_workload::{Library, mix};
 use servers::Found;
 use std::path::Path;
+
+pub use extend::extend;
 
 /// An experiment with all its runs planned.
 pub struct Planned {
@@ -88,6 +91,11 @@ pub fn run(arguments: &RunArguments, config: &Config) -> Result<u8, Failure> {
     if arguments.dry_run {
         return outlook::print(&experiment, &planned.runs, &host);
     }
+    begin(&planned, host, !arguments.no_pilot, config)
+}
+
+/// Stores all runs of an execution, and measures them.
+fn begin(planned: &Planned, host: Host, pilot: bool, config: &Config) -> Result<u8, Failure> {
     for (_, plan) in &planned.runs {
         check_fits(plan, &host).map_err(Failure::Refused)?;
     }
@@ -110,13 +118,7 @@ pub fn run(arguments: &RunArguments, config: &Config) -> Result<u8, Failure> {
         .create_runs(&runs, RunState::Planned, now().1)
         .map_err(store_problem)?;
     drop(lock);
-    carry_out(
-        &mut bench,
-        &planned.execution,
-        &names,
-        !arguments.no_pilot,
-        config,
-    )
+    carry_out(&mut bench, &planned.execution, &names, pilot, config)
 }
 
 /// Measures those runs of an execution that are not finished, and publishes each and then all of them.

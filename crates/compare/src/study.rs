@@ -26,6 +26,9 @@ mod places;
 mod scaleup;
 mod servers;
 mod spreads;
+mod via;
+
+pub use via::{ViaColumn, ViaFigure, via_verdict};
 
 /// One run of a study.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +44,8 @@ pub struct StudyRun<'a> {
     pub host: &'a str,
     /// What was withdrawn of it, whether or not the comparison says so already.
     pub withdrawn: &'a [Invalidation],
+    /// Servers that were not measured in it: columns that earlier runs stand for.
+    pub via: &'a [ViaColumn],
 }
 
 /// What the columns of a table stand for.

@@ -218,6 +218,7 @@ fn grids(
         results: &context.results,
         host: "",
         withdrawn: &context.invalidations,
+        via: &[],
     })
 }
 

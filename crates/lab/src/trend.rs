@@ -95,8 +95,18 @@ pub fn trends(
     metrics: &[Metric],
     places: &dyn Fn(&[&Installation]) -> Vec<String>,
 ) -> Result<Vec<HostTrend>, Problem> {
+    trends_of(past(store)?, store, metrics, places)
+}
+
+/// As [`trends`], of some of the runs.
+pub(crate) fn trends_of(
+    runs: Vec<Past>,
+    store: &Store,
+    metrics: &[Metric],
+    places: &dyn Fn(&[&Installation]) -> Vec<String>,
+) -> Result<Vec<HostTrend>, Problem> {
     let mut hosts: BTreeMap<(usize, String, String), Found> = BTreeMap::new();
-    for past in past(store)? {
+    for past in runs {
         // Judging is what costs: once for all metrics.
         let Some(judged) = past.judged(store)? else {
             continue;
@@ -121,12 +131,12 @@ pub fn trends(
 }
 
 /// A finished run that may count.
-struct Past {
-    name: String,
-    plan: Plan,
-    host: RunHost,
-    began_ms: i64,
-    ended_ms: i64,
+pub(crate) struct Past {
+    pub(crate) name: String,
+    pub(crate) plan: Plan,
+    pub(crate) host: RunHost,
+    pub(crate) began_ms: i64,
+    pub(crate) ended_ms: i64,
 }
 
 /// What a run says of itself, and what its cells are.
@@ -151,7 +161,7 @@ impl Past {
 }
 
 /// Those of a lab, in the order in which they ended.
-fn past(store: &Store) -> Result<Vec<Past>, Problem> {
+pub(crate) fn past(store: &Store) -> Result<Vec<Past>, Problem> {
     let read = || {
         let mut runs = Vec::new();
         for summary in store.runs()? {

@@ -19,7 +19,7 @@ mod network;
 mod suspicion;
 mod watch;
 
-pub use network::{Level, Network};
+pub use network::{Again, Level, Network};
 pub use suspicion::{By, Found, State, Suspicion, TRIED_FOR_MS, TRIES};
 pub use watch::Watch;
 
