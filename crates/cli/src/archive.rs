@@ -14,7 +14,7 @@ use deltabench_model::units::{count, to_f64};
 use deltabench_report::words::plural;
 use deltabench_store::{Found, RunLock, RunSize, RunState, Sizes, Store, StoreError};
 
-/// Free room for which alone a store is shortened, bytes: its file is written anew for that.
+/// Free room for which alone a store is shortened, bytes: its file is written again for that.
 const WORTH_SHORTENING: u64 = 1 << 20;
 
 /// Archives runs, takes them back, or checks the sealed files.

@@ -49,8 +49,8 @@ pub fn fairness(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Vec<Find
     findings
 }
 
-/// The names of the settings in which two readings of one build differ, without those that every cluster has for
-/// itself, and those that hardly move numbers.
+/// The names of the settings in which two readings of one build differ, without those that every cluster has
+/// for itself, and those that hardly move numbers.
 pub fn settings_that_differ(one: &[Setting], other: &[Setting]) -> Vec<String> {
     settings::differing(one, other)
 }

@@ -95,7 +95,8 @@ impl Experiment {
         &self.servers
     }
 
-    /// The same study with these servers alone, the base first, each with its label where the file gave it one.
+    /// The same study with these servers alone, the base first, each with its label where the file gave it
+    /// one.
     ///
     /// Errors: servers that differ in more than their targets: nobody knows which settings a new one has.
     pub fn with_targets(&self, targets: &[(TargetSpec, Option<String>)]) -> Result<Self, Problem> {

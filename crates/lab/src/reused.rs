@@ -1,7 +1,7 @@
 //! Servers of an execution that is extended: what earlier runs of the host say of them, through the anchor.
 //!
-//! Nothing is kept for it: it follows from the runs, and only from those that had ended when the extending run
-//! began, so that its report stays the same.
+//! Nothing is kept for it: it follows from the runs, and only from those that had ended when the extending
+//! run began, so that its report stays the same.
 
 use crate::history::version_key;
 use crate::hosts::RunHost;
@@ -126,8 +126,8 @@ fn occasions((least, most): (usize, usize)) -> String {
     }
 }
 
-/// The servers of what is extended that the plan does not have, oldest execution first, each with what earlier
-/// runs say of it, or why they say nothing.
+/// The servers of what is extended that the plan does not have, oldest execution first, each with what
+/// earlier runs say of it, or why they say nothing.
 ///
 /// Errors: the store cannot be read.
 pub fn earlier_servers(ask: &Ask<'_>, store: &Store) -> Result<Vec<EarlierServer>, Problem> {

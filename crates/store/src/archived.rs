@@ -2,18 +2,14 @@
 
 use crate::bulk::{self, BULK};
 use crate::error::StoreError;
+use crate::opened::{SealedRun, collect_from};
 use crate::runs::RunState;
 use crate::sealed_run::{self, path_of};
-use crate::store::{Store, collect_from};
+use crate::store::Store;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::units::count;
 use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-
-/// Sealed files that are kept open, the newest: an analysis reads those of a run and of the runs that belong
-/// to it again and again.
-const KEPT: usize = 4;
 
 const INSERT: &str = "insert into archived (run, state, sha256, bytes, row_count, blocks_done, \
     visits_done, at_unix_ms, written_by) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
@@ -24,60 +20,6 @@ const SELECT_NEWEST: &str = "select state, sha256, bytes, row_count, blocks_done
 const SELECT_ARCHIVED: &str = "select r.name from run r where 'archived' = \
     (select state from archived where run = r.id order by id desc limit 1) \
     order by r.started_unix_ms, r.id";
-
-/// The sealed file of an archived run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SealedRun {
-    /// The file.
-    pub path: PathBuf,
-    /// SHA-256 of it, lower-case hex.
-    pub sha256: String,
-    /// Its size.
-    pub bytes: u64,
-    /// Rows of the store that it holds.
-    pub rows: u64,
-    /// Blocks and visits that the run had done, as a list says them.
-    pub(crate) done: (u64, u64),
-}
-
-/// The sealed files that were opened.
-#[derive(Debug, Default)]
-pub(crate) struct OpenedFiles(RefCell<Vec<(String, Result<Connection, String>)>>);
-
-impl OpenedFiles {
-    /// Reads with the file; nothing where it cannot be read, which [`Store::findings`] says.
-    fn read<T>(
-        &self,
-        file: &SealedRun,
-        read: impl FnOnce(&Connection) -> Result<Vec<T>, StoreError>,
-    ) -> Result<Vec<T>, StoreError> {
-        let mut opened = self.0.borrow_mut();
-        // One that could not be read may have been put back since.
-        opened.retain(|(sha256, content)| content.is_ok() || *sha256 != file.sha256);
-        if !opened.iter().any(|(sha256, _)| *sha256 == file.sha256) {
-            let content = sealed_run::open(&file.path, &file.sha256, file.bytes);
-            opened.push((file.sha256.clone(), content));
-            let old = opened.len().saturating_sub(KEPT);
-            opened.drain(..old);
-        }
-        let mut found = opened.iter().filter(|(sha256, _)| *sha256 == file.sha256);
-        match found.next() {
-            Some((_, Ok(content))) => read(content),
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    /// Why a file is of no use, as far as that is known without reading it again.
-    fn fault(&self, file: &SealedRun) -> Option<String> {
-        let opened = self.0.borrow();
-        let mut found = opened.iter().filter(|(sha256, _)| *sha256 == file.sha256);
-        match found.next() {
-            Some((_, Ok(_))) => None,
-            Some((_, Err(why))) => Some(why.clone()),
-            None => sealed_run::fault_at_sight(&file.path, file.bytes),
-        }
-    }
-}
 
 impl Store {
     /// The sealed file of a run that is archived; `None` for one whose bulk is in the store.
@@ -244,8 +186,8 @@ impl Store {
 
     /// Takes the bulk of an archived run back into the store. The sealed file stays.
     ///
-    /// Errors: `Misuse` for a run that is not archived, `Archive` for a file that cannot be read, `UnknownRun`,
-    /// `Full`, `Sqlite`.
+    /// Errors: `Misuse` for a run that is not archived, `Archive` for a file that cannot be read,
+    /// `UnknownRun`, `Full`, `Sqlite`.
     pub fn restore(&mut self, run: &str, unix_ms: i64) -> Result<SealedRun, StoreError> {
         let id = self.run_id(run)?;
         let Some(file) = self.sealed_file(id)? else {

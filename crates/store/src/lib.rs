@@ -3,8 +3,9 @@
 //! A run's plan is stored first. Slices are appended while a visit to a cell is under way, inside one open
 //! transaction, so that nothing waits for the disk between two slices. The commit at the end of the visit is
 //! durable (`synchronous = full`); a process killed at any moment loses the visit in flight and nothing else.
-//! Nothing is ever updated or deleted; triggers in the file see to it. The bulk of a finished run may move to
-//! a sealed file beside it, and is read there. Deriving numbers from slices is not done here. `docs/store.md` describes the tables. [`export`] writes plain tables for others.
+//! Nothing is ever updated or deleted; triggers in the file see to it. The bulk of a finished run may move
+//! to a sealed file, and is read there. Deriving numbers from slices is not done here. `docs/store.md`
+//! describes the tables. [`export`] writes plain tables for others.
 
 mod archived;
 mod bisections;
@@ -18,6 +19,7 @@ mod merge;
 mod migrations;
 mod observed;
 mod occasions;
+mod opened;
 mod read_only;
 mod records;
 mod rows;
@@ -31,11 +33,11 @@ mod units;
 mod visits;
 mod withdrawals;
 
-pub use archived::SealedRun;
 pub use error::StoreError;
 pub use ledger::{LedgerLine, PlaceboResult, RecordedRatio};
 pub use lock::{LOCK_NAME, RunLock};
 pub use merge::{Merged, Sealed};
+pub use opened::SealedRun;
 pub use runs::{Found, Reached, RunState, RunSummary};
 pub use sizes::{RunSize, Sizes};
 pub use stamps::RunStamp;

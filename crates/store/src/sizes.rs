@@ -1,8 +1,8 @@
 //! What runs take on disk: in the store's file, and in sealed files.
 
-use crate::archived::SealedRun;
 use crate::bulk::FACTS;
 use crate::error::StoreError;
+use crate::opened::SealedRun;
 use crate::runs::RunState;
 use crate::store::Store;
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 //! The file: opening it, and what is stored beside slices.
 
-use crate::archived::OpenedFiles;
 use crate::bulk;
 use crate::error::StoreError;
 use crate::migrations::{is_newest, migrate};
+use crate::opened::{OpenedFiles, collect_from};
 use crate::read_only::{LabCopy, cannot_be_written};
 use deltabench_model::fact::{Fact, FactKind};
 use deltabench_model::finding::{Finding, Severity};
@@ -418,19 +418,6 @@ impl Store {
     ) -> Result<Vec<T>, StoreError> {
         collect_from(&self.connection, &self.path, sql, values, read)
     }
-}
-
-pub(crate) fn collect_from<T>(
-    connection: &Connection,
-    path: &Path,
-    sql: &str,
-    values: impl rusqlite::Params,
-    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Vec<T>, StoreError> {
-    let fail = |source| StoreError::sqlite(path, "read", source);
-    let mut statement = connection.prepare_cached(sql).map_err(fail)?;
-    let rows = statement.query_map(values, read).map_err(fail)?;
-    rows.collect::<rusqlite::Result<Vec<T>>>().map_err(fail)
 }
 
 fn configure(connection: &Connection, path: &Path) -> Result<(), StoreError> {

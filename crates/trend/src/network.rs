@@ -134,8 +134,8 @@ impl Network {
         })
     }
 
-    /// What one more run of a version beside the anchor would print, in another hour and as precise as the runs
-    /// so far are on average; `None` for a version without a level, and for the anchor.
+    /// What one more run of a version beside the anchor would print, in another hour and as precise as the
+    /// runs so far are on average; `None` for a version without a level, and for the anchor.
     ///
     /// Source: the prediction of a value of the model of [`Network::new`]: the variance of the level, τ² of
     ///         another hour, and s² of the run itself.

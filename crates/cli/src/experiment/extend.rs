@@ -1,5 +1,5 @@
-//! `deltabench extend`: a server more for an execution, measured beside the anchor and the newest version; earlier
-//! runs stand for the others.
+//! `deltabench extend`: a server more for an execution, measured with the anchor and the newest version;
+//! earlier runs stand for the others.
 
 use super::servers::Found;
 use super::{Planned, begin, outlook, plan, requests};
@@ -182,7 +182,7 @@ fn anchor_and_newest(stored: &Stored) -> Result<(Wanted, Option<Wanted>), Proble
     Ok((wanted_of(base)?, newest))
 }
 
-/// A stored server, to be had again by the exact version or place that it had.
+/// A stored server, asked for by the exact version or place that it had.
 fn wanted_of(planned: &PlannedServer) -> Result<Wanted, Problem> {
     let build = &planned.installation;
     if build.remote.is_some() {

@@ -152,10 +152,11 @@ fn what_is_reused_holds_a_remeasured_value() {
         println!(
             "{occasions} occasions, hours {hour_sd}: holds the value of a further run in {share:.1} %"
         );
-        // With few occasions the assumed sd of hours takes part, which is wide for quiet hosts.
+        // Of one occasion only the assumption says what hours do, and it is wide for quiet hosts.
         let least = if hour_sd > 0.005 { 90.0 } else { 93.0 };
+        let most = if occasions == 1 { 100.0 } else { 99.5 };
         assert!(
-            (least..=99.9).contains(&share),
+            (least..=most).contains(&share),
             "{share} for {hour_sd}, {occasions}"
         );
     }
