@@ -225,7 +225,7 @@ pub(super) fn differing(one: &[Setting], other: &[Setting]) -> Vec<String> {
     let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     let counts = |name: &&String| {
         let family = |start: &&str| name.starts_with(*start);
-        !HARMLESS.contains(&name.as_str()) && !HARMLESS_FAMILIES.iter().any(|start| family(start))
+        !HARMLESS.contains(&name.as_str()) && !HARMLESS_FAMILIES.iter().any(family)
     };
     { names.into_iter() }
         .filter(counts)
