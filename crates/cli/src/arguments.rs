@@ -1,5 +1,6 @@
 //! What the user can type. Nothing is computed here.
 
+pub mod archive;
 pub mod bisect;
 pub mod capture;
 pub mod catalogue;
@@ -18,12 +19,13 @@ pub mod trend;
 
 use crate::failure::EXIT_CODES;
 use crate::kinds;
+use archive::{ArchiveArguments, ListArguments};
 use bisect::BisectArguments;
 use capture::CaptureArguments;
 use catalogue::{ConfigsArguments, Fetch, Targets, Workloads};
 use clap::{Args, Parser, Subcommand};
 use count::Count;
-use experiment::{Init, RunArguments};
+use experiment::{ExtendArguments, Init, RunArguments};
 use explain::Explain;
 use fleet::FleetArguments;
 use global::Global;
@@ -79,6 +81,10 @@ pub enum Command {
     /// Run an experiment file on many hosts, one measurement at a time on each, and gather the results
     #[command(after_help = "Example: deltabench fleet run study.toml --on lab.toml --dry-run")]
     Fleet(Box<FleetArguments>),
+    /// Add a server to an execution of an experiment: measure it with the base and the newest version, and
+    /// take the others from earlier runs
+    #[command(after_help = "Example: deltabench extend last --with postgres:18.7 --dry-run")]
+    Extend(ExtendArguments),
     /// Write a commented experiment file to start from
     #[command(after_help = "Example: deltabench init upgrade.toml")]
     Init(Init),
@@ -134,6 +140,12 @@ pub enum Command {
         after_help = "Example: deltabench invalidate last --cell point-query@1 --reason 'a backup ran'"
     )]
     Invalidate(InvalidateArguments),
+    /// Move the slices of old runs from the store to sealed files: reports read them there, and stay the same
+    #[command(
+        after_help = "Example: deltabench archive --older 90d --dry-run\n         \
+                      deltabench archive --restore 20261126-145558-0873"
+    )]
+    Archive(ArchiveArguments),
     /// Look at this host: what spoils measurements here, and how to fix it
     #[command(after_help = "Example: deltabench doctor")]
     Doctor(DoctorArguments),
@@ -178,7 +190,7 @@ pub enum Command {
     Web(WebArguments),
     /// List the runs in the lab directory
     #[command(after_help = "Example: deltabench list --lab deltabench-lab")]
-    List,
+    List(ListArguments),
     /// List the servers and the libraries of RocksDB that are available here: prebuilt, cached, installed
     #[command(after_help = "Example: deltabench targets --all")]
     Targets(Targets),

@@ -1,5 +1,6 @@
 //! `deltabench run` and `init`: an experiment file, carried out part by part.
 
+mod extend;
 mod machine;
 mod outlook;
 mod servers;
@@ -31,6 +32,8 @@ use deltabench_store::RunState;
 use deltabench_workload::{Library, mix};
 use servers::Found;
 use std::path::Path;
+
+pub use extend::extend;
 
 /// An experiment with all its runs planned.
 pub struct Planned {
@@ -94,6 +97,11 @@ pub fn run(arguments: &RunArguments, config: &Config) -> Result<u8, Failure> {
         let machine = machine_of(arguments).map_err(Failure::Refused)?;
         return outlook::print(&experiment, &planned.runs, (&host, machine.as_ref()));
     }
+    begin(&planned, host, !arguments.no_pilot, config)
+}
+
+/// Stores all runs of an execution, and measures them.
+fn begin(planned: &Planned, host: Host, pilot: bool, config: &Config) -> Result<u8, Failure> {
     for (_, plan) in &planned.runs {
         check_fits(plan, &host).map_err(Failure::Refused)?;
     }
@@ -116,13 +124,7 @@ pub fn run(arguments: &RunArguments, config: &Config) -> Result<u8, Failure> {
         .create_runs(&runs, RunState::Planned, now().1)
         .map_err(store_problem)?;
     drop(lock);
-    carry_out(
-        &mut bench,
-        &planned.execution,
-        &names,
-        !arguments.no_pilot,
-        config,
-    )
+    carry_out(&mut bench, &planned.execution, &names, pilot, config)
 }
 
 /// Measures those runs of an execution that are not finished, and publishes each and then all of them.

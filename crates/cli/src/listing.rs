@@ -186,6 +186,7 @@ fn with_progress(arguments: &Report) -> Result<Option<(WithProgress, f64)>, Prob
 pub fn runs(config: &Config) -> Result<u8, Failure> {
     let store = open(config)?;
     let mut lines = Vec::new();
+    let archived = store.archived_runs().map_err(store_problem)?;
     for run in store.runs().map_err(store_problem)? {
         let withdrawn = store.invalidations(&run.run).map_err(store_problem)?;
         let sides = match run.candidates.as_slice() {
@@ -193,7 +194,7 @@ pub fn runs(config: &Config) -> Result<u8, Failure> {
             candidates => format!("{} vs {}", run.base, candidates.join(", ")),
         };
         lines.push(format!(
-            "{}  {:<11}  {}  {} {}  {}{}{}",
+            "{}  {:<11}  {}  {} {}  {}{}{}{}",
             run.run,
             run.state.word(),
             sides,
@@ -201,6 +202,11 @@ pub fn runs(config: &Config) -> Result<u8, Failure> {
             if run.cells == 1 { "cell" } else { "cells" },
             blocks(&run),
             session(&run),
+            if archived.contains(&run.run) {
+                "  archived"
+            } else {
+                ""
+            },
             mark(&withdrawn)
         ));
     }

@@ -6,6 +6,7 @@
 mod afterwards;
 mod agent;
 mod amounts;
+mod archive;
 mod arguments;
 mod bench;
 mod bisect;
@@ -78,6 +79,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Count(count) => count::count(&count, &config),
         Command::Run(run) => experiment::run(&run, &config),
         Command::Fleet(fleet) => fleet::fleet(&fleet, &config),
+        Command::Extend(extend) => experiment::extend(&extend, &config),
         Command::Init(init) => experiment::init(&init),
         Command::Explain(explain) => explain::explain(*explain, &config),
         Command::Bisect(bisect) => bisect::bisect(&bisect, &config),
@@ -100,7 +102,9 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Command::Export(export) => export::export(&export, &config),
         Command::Publish(publish) => site::publish(&publish, &config),
         Command::Web(web) => site::web(&web, &config),
-        Command::List => listing::runs(&config),
+        Command::Archive(archive) => archive::archive(&archive, &config),
+        Command::List(list) if list.sizes => archive::sizes(&config),
+        Command::List(_) => listing::runs(&config),
         Command::Targets(targets) => listing::targets(&targets, &config),
         Command::Fetch(fetch) => listing::fetch(&fetch, &config),
         Command::Workloads(workloads) => workloads::workloads(&workloads),

@@ -218,7 +218,7 @@ fn metrics_page() -> String {
     page
 }
 
-/// Whether two bases are of one kind, whatever requests they count.
+/// Whether two bases are of one kind: which requests they count does not matter.
 fn is_of(basis: Basis, kind: Basis) -> bool {
     std::mem::discriminant(&basis) == std::mem::discriminant(&kind)
 }

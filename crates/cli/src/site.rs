@@ -5,6 +5,7 @@ use crate::clock::seed_from_clock;
 use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
+use crate::store::open_to_read;
 use crate::trend::places::commits;
 use deltabench_model::problem::Problem;
 use deltabench_site::Lab;
@@ -31,9 +32,13 @@ pub fn publish(arguments: &PublishArguments, config: &Config) -> Result<u8, Fail
 }
 
 fn open(config: &Config, shows_hosts: bool) -> Result<Lab, Failure> {
-    Lab::open(&config.lab, shows_hosts)
-        .map(|lab| lab.with_places(commits))
-        .map_err(|problem: Problem| Failure::Refused(problem.hint("name the lab with --lab DIR")))
+    let lab = Lab::open(&config.lab, shows_hosts);
+    let lab = lab.map_err(|problem: Problem| {
+        Failure::Refused(problem.hint("name the lab with --lab DIR"))
+    })?;
+    // Says which archived runs cannot be read: trends leave them out.
+    open_to_read(config)?;
+    Ok(lab.with_places(commits))
 }
 
 /// `deltabench web`.

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::output::analyse_this_hour;
 use crate::rebased::relative_to;
 use crate::replay::only_reported;
-use crate::store::store_problem;
+use crate::store::{store_problem, warn_of_lost_files};
 use crate::text::colour;
 use deltabench_compare::comparison::Verdict;
 use deltabench_compare::study::{Axis, Study, StudyTable};
@@ -73,13 +73,15 @@ fn lab_and_name<'a>(text: &'a str, config: &Config) -> (PathBuf, &'a str) {
 }
 
 fn open(lab: &Path) -> Result<Store, Failure> {
-    Store::open_existing(lab).map_err(|error| {
+    let store = Store::open_existing(lab).map_err(|error| {
         Failure::Refused(
             Problem::new(format!("there is no lab in {}", lab.display()))
                 .detail(error.to_string())
                 .hint("write LAB:RUN for a run of another lab, or --lab DIR for all of them"),
         )
-    })
+    })?;
+    warn_of_lost_files(&store)?;
+    Ok(store)
 }
 
 /// `deltabench report` of a study.

@@ -13,7 +13,7 @@ use crate::gate::{GateResult, gate_results, passes};
 /// | 4 | the host is unfit, or every cell is | the numbers should not be used, a regression in them neither |
 /// | 1 | any cell fails | one proved loss is not undone by open questions elsewhere |
 /// | 3 | any cell is unfit, or open unless the gate lets open ones pass | 0 would claim more than was shown |
-/// | 3 | any cell has fewer blocks than an answer needs, or the run is not finished | nor may a short run pass |
+/// | 3 | a cell has fewer blocks than an answer needs, or the run is not finished | nor may that pass |
 /// | 0 | every cell passes | |
 ///
 /// A cell fails that is listed as a regression; with a gate, one that holds in the whole family; with a

@@ -49,6 +49,12 @@ pub fn fairness(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Vec<Find
     findings
 }
 
+/// The names of the settings in which two readings of one build differ, without those that every cluster has
+/// for itself, and those that hardly move numbers.
+pub fn settings_that_differ(one: &[Setting], other: &[Setting]) -> Vec<String> {
+    settings::differing(one, other)
+}
+
 fn checksums(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Option<Finding> {
     let sentence = on_off("data checksums are", base, candidate, |side| {
         side.data_checksums

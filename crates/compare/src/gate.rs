@@ -16,8 +16,8 @@ pub enum GateResult {
     Failed,
     /// No answer.
     Open,
-    /// No answer, and fewer blocks than any verdict needs. A gate that lets open cells pass does not let these
-    /// pass: the slower a candidate is, the fewer of its blocks fit into the time.
+    /// No answer, and fewer blocks than any verdict needs. A gate that lets open cells pass does not let
+    /// these pass: the slower a candidate is, the fewer of its blocks fit into the time.
     Unmeasured,
     /// Placebo or host say that it cannot be trusted.
     Untrusted,

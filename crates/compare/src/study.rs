@@ -13,7 +13,7 @@ use crate::absolute::CellResult;
 use crate::comparison::{Comparison, Metric, Ratio, Verdict};
 use crate::segments::Segment;
 use deltabench_model::invalidation::Invalidation;
-use deltabench_model::plan::{Group, Plan};
+use deltabench_model::plan::{CellId, Group, Plan};
 use deltabench_model::problem::Problem;
 
 mod across;
@@ -26,6 +26,9 @@ mod places;
 mod scaleup;
 mod servers;
 mod spreads;
+mod via;
+
+pub use via::via_verdict;
 
 /// One run of a study.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +44,29 @@ pub struct StudyRun<'a> {
     pub host: &'a str,
     /// What was withdrawn of it, whether or not the comparison says so already.
     pub withdrawn: &'a [Invalidation],
+    /// Servers that were not measured in it: columns that earlier runs stand for.
+    pub via: &'a [ViaColumn],
+}
+
+/// A server that earlier runs stand for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ViaColumn {
+    /// With where it comes from: `postgres:15.10 via 17.11 (3 occasions)`.
+    pub name: String,
+    pub figures: Vec<ViaFigure>,
+}
+
+/// What earlier runs say of it in a cell of the run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ViaFigure {
+    pub cell: CellId,
+    pub metric: Metric,
+    /// Relative to the base, with the interval in which one more run of it would lie.
+    pub ratio: Ratio,
+    /// Absent where too little is behind it to judge it.
+    pub verdict: Option<Verdict>,
+    /// Earlier runs behind it.
+    pub occasions: u32,
 }
 
 /// What the columns of a table stand for.

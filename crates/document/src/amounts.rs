@@ -48,6 +48,12 @@ pub fn seconds(text: &str) -> Option<f64> {
     with_unit(text, &[("s", 1.0), ("m", 60.0), ("h", 3600.0)]).filter(|seconds| *seconds >= 1.0)
 }
 
+/// `90d`, `12h`, `0d` as seconds: an age.
+pub fn age(text: &str) -> Option<f64> {
+    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
+    with_unit(text, &units).filter(|seconds| *seconds >= 0.0)
+}
+
 /// `60s`, `5m` as seconds: a whole number of them, one or more.
 pub fn whole_seconds(text: &str) -> Option<u32> {
     let units = [("s", 1), ("m", 60), ("h", 3600)];
@@ -101,6 +107,16 @@ mod tests {
         assert_eq!(whole_number("200k"), Some(200_000));
         assert_eq!(whole_number("1_000"), Some(1000));
         assert_eq!(whole_number("1.5"), None);
+    }
+
+    #[test]
+    fn ages_have_a_unit_and_may_be_none() {
+        assert_eq!(age("90d"), Some(7_776_000.0));
+        assert_eq!(age("0d"), Some(0.0));
+        assert_eq!(age("1.5h"), Some(5400.0));
+        for bad in ["90", "d", "-1d", "infd", "3 weeks", ""] {
+            assert_eq!(age(bad), None, "{bad}");
+        }
     }
 
     #[test]

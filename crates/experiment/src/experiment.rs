@@ -12,6 +12,7 @@ use crate::workloads::{Workloads, workloads};
 use deltabench_document::{Document, Section};
 use deltabench_model::plan::CacheState;
 use deltabench_model::problem::Problem;
+use deltabench_model::target::TargetSpec;
 use toml::de::DeTable;
 
 /// Name and version of the file format.
@@ -92,6 +93,38 @@ impl Experiment {
     /// The servers in the order of the file, each combination of targets, configurations and settings one.
     pub fn servers(&self) -> &[Server] {
         &self.servers
+    }
+
+    /// The same study with these servers alone, the base first, each with its label where the file gave it
+    /// one.
+    ///
+    /// Errors: servers that differ in more than their targets: nobody knows which settings a new one has.
+    pub fn with_targets(&self, targets: &[(TargetSpec, Option<String>)]) -> Result<Self, Problem> {
+        let base = self.servers.iter().find(|server| server.is_base);
+        let base = base.ok_or_else(|| Problem::new("the experiment has no base"))?;
+        let set = |server: &Server| (server.configuration.clone(), server.settings.clone());
+        if let Some(other) = self.servers.iter().find(|other| set(other) != set(base)) {
+            return Err(Problem::new(format!(
+                "the servers of {} differ in more than their targets",
+                self.name
+            ))
+            .detail(format!(
+                "{} and {} have other configurations or settings",
+                base.name(),
+                other.name()
+            ))
+            .hint("add the new server to the file, and run it"));
+        }
+        let mut study = self.clone();
+        study.servers.clear();
+        for (target, label) in targets {
+            let of_file = { self.servers.iter() }.any(|server| server.label == *label);
+            let label = label.clone().filter(|_| of_file);
+            let mut server = base.with_target(target, label);
+            server.is_base = study.servers.is_empty();
+            study.servers.push(server);
+        }
+        Ok(study)
     }
 
     /// The runs: every combination of rows or keys, tables, scale, memory, storage and repetition.

@@ -47,6 +47,23 @@ impl Server {
         self.name_as(&self.target.to_string())
     }
 
+    /// The same with another target, and another label or none.
+    pub(crate) fn with_target(&self, target: &TargetSpec, label: Option<String>) -> Self {
+        let mut other = self.clone();
+        for (axis, value) in &mut other.coordinates {
+            if axis == "target" {
+                *value = target.to_string();
+            }
+        }
+        Self {
+            label,
+            target: target.clone(),
+            optional: false,
+            is_base: false,
+            ..other
+        }
+    }
+
     /// The same with the target written in another way.
     fn name_as(&self, target: &str) -> String {
         match &self.label {

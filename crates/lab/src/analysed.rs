@@ -110,21 +110,21 @@ impl Analysed {
             confirm(&mut comparison, &without_withdrawn(second, store)?, later);
         }
         withdraw(&mut comparison, &context.invalidations);
-        let known = [String::new(), RunState::Finished.word().to_owned()];
-        comparison.unfinished = !known.contains(&context.state);
+        comparison.unfinished = !["", RunState::Finished.word()].contains(&context.state.as_str());
         context.sampled = sampled::of_run(&run, &records, &plan, store)?;
         let read = (&plan, &comparison, context.sampled.as_slice());
         context.explained = explained_by(&records.counted, read, store, &[], LINES)?;
         add_apart(&mut comparison, &plan);
         add_instructions(&mut comparison, &context.explained);
         context.grids = grids(&run, &plan, &comparison, &context)?;
+        let machines = records.machines.first();
         let judged = JudgedRun {
             run: &run,
             plan: &plan,
             records: records.of_kind(),
             comparison: &comparison,
             results: &context.results,
-            cores: records.machines.first().and_then(|machine| machine.cores),
+            cores: machines.and_then(|machine| machine.cores),
         };
         let mut shown = shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
@@ -220,6 +220,7 @@ fn grids(
         results: &context.results,
         host: "",
         withdrawn: &context.invalidations,
+        via: &[],
     })
 }
 

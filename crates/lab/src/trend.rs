@@ -103,23 +103,33 @@ pub fn trends(
     metrics: &[Metric],
     places: &dyn Fn(&[&Installation]) -> Vec<String>,
 ) -> Result<Vec<HostTrend>, Problem> {
+    trends_of(past(store)?, store, metrics, places)
+}
+
+/// As [`trends`], of some of the runs.
+pub(crate) fn trends_of(
+    runs: Vec<Past>,
+    store: &Store,
+    metrics: &[Metric],
+    places: &dyn Fn(&[&Installation]) -> Vec<String>,
+) -> Result<Vec<HostTrend>, Problem> {
     let mut known = KnownRuns::new(metrics);
-    known.read(store, &|| true)?;
+    known.judge(runs, store, &|| true)?;
     Ok(known.trends(places))
 }
 
 /// A finished run that may count.
 #[derive(Debug)]
-struct Past {
-    name: String,
-    plan: Plan,
-    host: RunHost,
-    began_ms: i64,
-    ended_ms: i64,
+pub(crate) struct Past {
+    pub(crate) name: String,
+    pub(crate) plan: Plan,
+    pub(crate) host: RunHost,
+    pub(crate) began_ms: i64,
+    pub(crate) ended_ms: i64,
 }
 
 /// Those of a lab, in the order in which they ended.
-fn past(store: &Store) -> Result<Vec<Past>, Problem> {
+pub(crate) fn past(store: &Store) -> Result<Vec<Past>, Problem> {
     let read = || {
         let mut runs = Vec::new();
         for summary in store.runs()? {

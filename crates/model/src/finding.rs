@@ -182,6 +182,8 @@ kinds! {
     CountAndTime = "count-and-time",
     /// What a count beside times leaves out.
     CountLeavesOut = "count-leaves-out",
+    /// The sealed file of an archived run cannot be read.
+    ArchiveUnreadable = "archive-unreadable",
 }
 
 impl FindingKind {

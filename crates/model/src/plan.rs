@@ -548,6 +548,9 @@ pub struct Plan {
     /// The experiment that this run is a part of.
     #[serde(default)]
     pub experiment: Option<ExperimentPart>,
+    /// The run of another execution that this part adds a server to: what that one measured stands beside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extends: Option<String>,
     /// What is done: the kind of benchmark and its setup.
     pub work: Work,
 }
@@ -624,6 +627,7 @@ impl Plan {
             cache: CacheState::default(),
             observing: Observing::default(),
             experiment: None,
+            extends: None,
             work: Work::default(),
         }
     }

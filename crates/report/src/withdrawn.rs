@@ -7,8 +7,8 @@ use deltabench_compare::comparison::{CellComparison, Verdict};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 
-/// What every report begins with: that the run is not finished; all withdrawals, one sentence each, those of the whole run first, then
-/// those of the run that confirmed it; and a δ that was chosen for the report.
+/// What every report begins with: that the run is not finished; all withdrawals, one sentence each, those of
+/// the whole run first, then those of the run that confirmed it; and a δ that was chosen for the report.
 pub(crate) fn sentences(plan: &Plan, context: &ReportContext) -> Vec<String> {
     let conditions = Conditions::new(plan);
     let (run, cells): (Vec<_>, Vec<_>) = context

@@ -100,6 +100,7 @@ pub fn plan(
         cache: request.cache,
         observing: request.observing,
         experiment: None,
+        extends: None,
         work: request.work,
     })
 }

@@ -5,7 +5,7 @@ use deltabench_compare::absolute::CellResult;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Study, StudyRun, study};
 use deltabench_experiment::Experiment;
-use deltabench_lab::{Analysed, store_problem};
+use deltabench_lab::{Analysed, Reused, reused, store_problem};
 use deltabench_model::fact::MachineName;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::occasion::HostIdentity;
@@ -31,6 +31,8 @@ pub struct Loaded {
     pub withdrawn: Vec<Invalidation>,
     /// The base that it was planned with, if it is judged relative to another one.
     pub planned_base: Option<String>,
+    /// What earlier runs say beside it, if it extends one.
+    pub reused: Reused,
 }
 
 impl Loaded {
@@ -45,6 +47,11 @@ impl Loaded {
             ..
         } = analysed;
         let page = format!("{}.html", context.run);
+        // Relative to another base than the anchor nothing leads to them.
+        let reused = match context.planned_base {
+            None => reused(&context.run, &plan, store)?,
+            Some(_) => Reused::default(),
+        };
         Ok(Self {
             host: host_of(&context.run, lab, store)?,
             placed: placed_of(&context.run, &plan, store)?,
@@ -52,6 +59,7 @@ impl Loaded {
             // It is relative to the planned base.
             page: (context.planned_base.is_none() && lab.join(&page).is_file()).then_some(page),
             withdrawn: context.invalidations,
+            reused,
             planned_base: context.planned_base.map(|base| resolved(&plan, base)),
             run: context.run,
             plan,
@@ -134,9 +142,15 @@ pub fn tables_of(loaded: &[Loaded]) -> Result<Study, Problem> {
                 None => &loaded.host,
             },
             withdrawn: &loaded.withdrawn,
+            via: &loaded.reused.columns,
         })
         .collect();
     let mut study = study(&runs)?;
+    for note in loaded.iter().flat_map(|loaded| &loaded.reused.notes) {
+        if !study.notes.contains(note) {
+            study.notes.push(note.clone());
+        }
+    }
     study.notes.extend(left_out(loaded));
     study.notes.extend(placed::notes(&placed(loaded)));
     Ok(study)

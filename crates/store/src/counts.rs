@@ -8,7 +8,6 @@ use deltabench_model::profile::Profile;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use rusqlite::OptionalExtension;
 use std::io::{Read, Write};
 
 const INSERT_COUNT: &str = "insert into instruction_count \
@@ -134,12 +133,11 @@ impl Store {
         (server, cell): (ServerId, CellId),
     ) -> Result<Option<Profile>, StoreError> {
         let run = self.run_id(run)?;
-        let packed: Option<Vec<u8>> = self
-            .connection
-            .query_row(SELECT_PROFILE, (run, server.0, cell.0), |row| row.get(0))
-            .optional()
-            .map_err(|source| StoreError::sqlite(&self.path, "read a profile from", source))?;
-        let Some(packed) = packed else {
+        let packed: Vec<Vec<u8>> =
+            self.collect_bulk(run, SELECT_PROFILE, (run, server.0, cell.0), |row| {
+                row.get(0)
+            })?;
+        let Some(packed) = packed.into_iter().next() else {
             return Ok(None);
         };
         let what = |why: String| {

@@ -59,6 +59,13 @@ pub enum StoreError {
         /// Which record, and what is wrong with it.
         what: String,
     },
+    /// The sealed file of an archived run could not be written or read.
+    #[error("the archive of run {run} cannot be used: {path}: {why}")]
+    Archive {
+        path: PathBuf,
+        run: String,
+        why: String,
+    },
     /// The caller broke the order of calls or gave a value that cannot be stored.
     #[error("cannot store this in {path}: {what}")]
     Misuse { path: PathBuf, what: String },
@@ -95,6 +102,9 @@ impl StoreError {
             }
             Self::Sqlite { .. } => {
                 "check the disk and the permissions, then `deltabench resume`: finished visits are kept"
+            }
+            Self::Archive { .. } => {
+                "nothing was deleted; check the disk, or put the file back from a copy of the lab"
             }
             Self::Damaged { .. } => "keep a copy of the file and report this",
             Self::Misuse { .. } => "this is a bug in deltabench; please report it",

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use std::path::Path;
 
 /// Tables of which each row belongs to a run, and to nothing else.
-const TABLES: [&str; 13] = [
+pub(crate) const TABLES: [&str; 13] = [
     "run_state",
     "visit",
     "slice",
@@ -94,6 +94,9 @@ impl Store {
             return Err(self.damaged(said.join("; ")));
         }
         self.plan(run)?;
+        if let Some(archived) = self.archived_runs()?.first() {
+            return Err(self.damaged(format!("run {archived} is archived in its own lab")));
+        }
         match self.reached(run)? {
             Some(reached) if reached.state == crate::RunState::Finished => Ok(()),
             _ => Err(self.damaged(format!("run {run} is not finished"))),
@@ -300,6 +303,8 @@ mod tests {
         let mut merged: Vec<&str> = TABLES
             .into_iter()
             .chain(["occasion", "cell_series"])
+            // A file in which a run is archived is not merged.
+            .chain(["archived"])
             .collect();
         merged.sort_unstable();
         assert_eq!(tables, merged, "a new table must be merged too");

@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 15] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 16] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -59,6 +59,7 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 15] = [
         "annotations",
         include_str!("migrations/0015-annotations.sql"),
     ),
+    (16, "archived", include_str!("migrations/0016-archived.sql")),
 ];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.

@@ -50,9 +50,11 @@ impl Store {
     ///
     /// Errors: `Damaged`, `UnknownRun`, `Sqlite`.
     pub fn counters(&self, run: &str) -> Result<Vec<VisitCounters>, StoreError> {
-        let rows: Vec<(VisitCounters, String)> = self.collect(
+        let run = self.run_id(run)?;
+        let rows: Vec<(VisitCounters, String)> = self.collect_bulk(
+            run,
             "select server, cell, block, operations, counters from visit_counters where run = ?1 order by id",
-            [self.run_id(run)?],
+            [run],
             |row| {
                 let counters = VisitCounters {
                     server: ServerId(row.get(0)?),
@@ -95,9 +97,11 @@ impl Store {
     ///
     /// Errors: `Damaged`, `UnknownRun`, `Sqlite`.
     pub fn samples(&self, run: &str) -> Result<Vec<Sample>, StoreError> {
-        let rows: Vec<(u64, u64, String)> = self.collect(
+        let run = self.run_id(run)?;
+        let rows: Vec<(u64, u64, String)> = self.collect_bulk(
+            run,
             "select at_ns, over_ns, series from sample where run = ?1 order by at_ns, id",
-            [self.run_id(run)?],
+            [run],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )?;
         rows.into_iter()
@@ -136,9 +140,11 @@ impl Store {
     ///
     /// Errors: `UnknownRun`, `Sqlite`.
     pub fn marks(&self, run: &str) -> Result<Vec<Mark>, StoreError> {
-        self.collect(
+        let run = self.run_id(run)?;
+        self.collect_bulk(
+            run,
             "select at_ns, server, kind, text from mark where run = ?1 order by at_ns, id",
-            [self.run_id(run)?],
+            [run],
             |row| {
                 Ok(Mark {
                     at_ns: row.get(0)?,

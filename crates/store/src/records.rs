@@ -37,8 +37,9 @@ impl Store {
         const SQL: &str = "select id, void, kind, server, cell, block, payload from record \
             where run = ?1 and id in \
             (select max(id) from record where run = ?1 group by kind, block, cell, server) order by id";
+        let run = self.run_id(run)?;
         let rows: Vec<(i64, Option<String>, Record)> =
-            self.collect(SQL, [self.run_id(run)?], |row| {
+            self.collect_bulk(run, SQL, [run], |row| {
                 let record = Record {
                     kind: row.get(2)?,
                     server: ServerId(row.get(3)?),

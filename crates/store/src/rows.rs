@@ -39,18 +39,19 @@ impl Store {
     pub fn slices(&self, name: &str) -> Result<Vec<Slice>, StoreError> {
         let run = self.run_id(name)?;
         let bounds = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let bounds: Vec<(i64, i64)> = self.collect(SELECT_BOUNDS, [run], bounds)?;
+        let bounds: Vec<(i64, i64)> = self.collect_bulk(run, SELECT_BOUNDS, [run], bounds)?;
         let (first, last) = bounds.first().copied().unwrap_or_default();
         let place = (run, first, last);
-        let rows = self.collect(SELECT_SLICES, place, read_slice)?;
-        let errors: Vec<(i64, ErrorCount)> = self.collect(SELECT_ERRORS, place, |row| {
-            let error = ErrorCount {
-                sqlstate: row.get(1)?,
-                count: row.get(2)?,
-                first_message: row.get(3)?,
-            };
-            Ok((row.get(0)?, error))
-        })?;
+        let rows = self.collect_bulk(run, SELECT_SLICES, place, read_slice)?;
+        let errors: Vec<(i64, ErrorCount)> =
+            self.collect_bulk(run, SELECT_ERRORS, place, |row| {
+                let error = ErrorCount {
+                    sqlstate: row.get(1)?,
+                    count: row.get(2)?,
+                    first_message: row.get(3)?,
+                };
+                Ok((row.get(0)?, error))
+            })?;
         let mut errors = errors.into_iter().peekable();
         let mut slices = Vec::with_capacity(rows.len());
         for (id, mut slice, void, scripts) in rows {

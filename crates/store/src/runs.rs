@@ -249,6 +249,9 @@ impl Store {
     /// Blocks in which all was measured, and visits; where blocks are passes those of all servers, and good
     /// records.
     pub(crate) fn progress_of(&self, run: i64, plan: &Plan) -> Result<(u64, u64), StoreError> {
+        if let Some(file) = self.sealed_file(run)? {
+            return Ok(file.done);
+        }
         let passes = plan.work.has_passes();
         let (done, whole): (Vec<u32>, usize) = if passes {
             let records = self.collect(GOOD_RECORDS, [run], |row| row.get(0))?;

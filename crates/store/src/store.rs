@@ -1,7 +1,9 @@
 //! The file: opening it, and what is stored beside slices.
 
+use crate::bulk;
 use crate::error::StoreError;
 use crate::migrations::{is_newest, migrate};
+use crate::opened::{OpenedFiles, collect_from};
 use crate::read_only::{LabCopy, cannot_be_written};
 use deltabench_model::fact::{Fact, FactKind};
 use deltabench_model::finding::{Finding, Severity};
@@ -49,6 +51,8 @@ pub struct Store {
     pub(crate) visit: Option<OpenVisit>,
     /// What the connection reads, if not the lab's own file; dropped after it.
     pub(crate) copy: Option<LabCopy>,
+    /// Sealed files of archived runs.
+    pub(crate) opened: OpenedFiles,
 }
 
 impl Store {
@@ -74,6 +78,7 @@ impl Store {
             lab: lab.to_owned(),
             visit: None,
             copy: None,
+            opened: OpenedFiles::default(),
         })
     }
 
@@ -118,6 +123,7 @@ impl Store {
             lab: lab.to_owned(),
             visit: None,
             copy: None,
+            opened: OpenedFiles::default(),
         })
     }
 
@@ -182,11 +188,12 @@ impl Store {
         &self,
         run: &str,
     ) -> Result<Vec<Recorded<T>>, StoreError> {
-        let rows: Vec<(Option<u32>, Option<u32>, String)> = self.collect(
-            "select server, block, value from fact where run = ?1 and kind = ?2 order by id",
-            (self.run_id(run)?, T::KIND.word()),
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        )?;
+        const SQL: &str =
+            "select server, block, value from fact where run = ?1 and kind = ?2 order by id";
+        let rows: Vec<(Option<u32>, Option<u32>, String)> =
+            self.collect_facts(run, T::KIND, SQL, |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?;
         let recorded = |(server, block, json): (Option<u32>, _, String)| {
             Ok(Recorded {
                 server: server.map(ServerId),
@@ -230,9 +237,28 @@ impl Store {
     ) -> Result<Option<String>, StoreError> {
         const SQL: &str = "select value from fact where run = ?1 and kind = ?2 and server is ?3 \
             order by id desc limit 1";
-        let values = (self.run_id(run)?, kind.word(), server.map(|id| id.0));
-        let found: Vec<String> = self.collect(SQL, values, |row| row.get(0))?;
+        let run = self.run_id(run)?;
+        let values = (run, kind.word(), server.map(|id| id.0));
+        let found: Vec<String> = match bulk::FACTS.contains(&kind.word()) {
+            true => self.collect_bulk(run, SQL, values, |row| row.get(0))?,
+            false => self.collect(SQL, values, |row| row.get(0))?,
+        };
         Ok(found.into_iter().next())
+    }
+
+    /// Facts of one kind, from where they are: large ones leave the store with an archived run.
+    fn collect_facts<T>(
+        &self,
+        run: &str,
+        kind: FactKind,
+        sql: &str,
+        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let run = self.run_id(run)?;
+        match bulk::FACTS.contains(&kind.word()) {
+            true => self.collect_bulk(run, sql, (run, kind.word()), read),
+            false => self.collect(sql, (run, kind.word()), read),
+        }
     }
 
     fn parse_fact<T: DeserializeOwned>(&self, kind: FactKind, json: &str) -> Result<T, StoreError> {
@@ -254,23 +280,28 @@ impl Store {
         )
     }
 
-    /// The findings of a run, in the order they were recorded.
+    /// The findings of a run, in the order they were recorded. Of an archived run whose sealed file cannot be
+    /// read, that comes first: its slices and samples read as if there were none.
     ///
     /// Errors: `Damaged` for an unknown severity, `Sqlite`.
     pub fn findings(&self, run: &str) -> Result<Vec<Finding>, StoreError> {
+        let id = self.run_id(run)?;
         let rows: Vec<(String, String, String)> = self.collect(
             "select kind, severity, text from finding where run = ?1 order by id",
-            [self.run_id(run)?],
+            [id],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )?;
-        rows.into_iter()
-            .map(|(kind, severity, text)| match severity_from(&severity) {
-                Some(severity) => Ok(Finding::new(kind.into(), severity, text)),
-                None => {
-                    Err(self.damaged(format!("unknown severity `{severity}` of finding `{kind}`")))
-                }
-            })
-            .collect()
+        let stored =
+            rows.into_iter()
+                .map(|(kind, severity, text)| match severity_from(&severity) {
+                    Some(severity) => Ok(Finding::new(kind.into(), severity, text)),
+                    None => {
+                        Err(self
+                            .damaged(format!("unknown severity `{severity}` of finding `{kind}`")))
+                    }
+                });
+        let first = self.archive_finding(id)?.map(Ok);
+        first.into_iter().chain(stored).collect()
     }
 
     /// The plan of a run.
@@ -385,10 +416,7 @@ impl Store {
         values: impl rusqlite::Params,
         read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
-        let fail = |source| StoreError::sqlite(&self.path, "read", source);
-        let mut statement = self.connection.prepare_cached(sql).map_err(fail)?;
-        let rows = statement.query_map(values, read).map_err(fail)?;
-        rows.collect::<rusqlite::Result<Vec<T>>>().map_err(fail)
+        collect_from(&self.connection, &self.path, sql, values, read)
     }
 }
 

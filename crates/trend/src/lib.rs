@@ -23,7 +23,7 @@ mod suspicion;
 mod watch;
 
 pub use difference::Difference;
-pub use network::{Level, Network};
+pub use network::{Again, Level, Network};
 pub use overlap::{HOURS, Overlap};
 pub use pair::{End, Pair, Pairs, Way};
 pub use suspicion::{By, Found, State, Suspicion, TRIED_FOR_MS, TRIES};

@@ -31,6 +31,9 @@ pub struct Network {
     levels: Vec<f64>,
     covariance: Vec<Vec<f64>>,
     df: f64,
+    /// What one more run adds to the variance of each version's log-ratio to the anchor.
+    once_more: Vec<f64>,
+    is_far: Vec<bool>,
     runs: BTreeMap<usize, usize>,
     beside_anchor: BTreeSet<usize>,
     /// Whether an assumption about hours takes part.
@@ -39,11 +42,24 @@ pub struct Network {
     pub sd: f64,
 }
 
+/// What one more run would print of a version.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Again {
+    /// Its log-ratio to the anchor in that run.
+    pub change: Estimate,
+    /// Runs that have the version.
+    pub runs: usize,
+    /// Whether it and the anchor are of different lines or branches.
+    pub is_far: bool,
+}
+
 /// What a run says of its versions: values of one variance, each with a level of the run added.
 struct Star {
     values: BTreeMap<usize, f64>,
     /// Variance of each value.
     variance: f64,
+    /// Variance of a log-ratio of two of them inside the run.
+    within: f64,
 }
 
 impl Network {
@@ -92,6 +108,12 @@ impl Network {
         }
         let (matrix, right) = equations(&stars, &versions);
         let covariance = inverse(matrix)?;
+        let within = mean(&stars.iter().map(|star| star.within).collect::<Vec<f64>>())?;
+        let is_far: Vec<bool> = { versions.iter() }
+            .map(|version| kind(builds, anchor, *version) == Kind::Far)
+            .collect();
+        let hour = |is_far: &bool| if *is_far { hours.far } else { hours.near };
+        let once_more = is_far.iter().map(|far| hour(far).powi(2) + within);
         let levels = covariance.iter().map(|row| dot(row, &right)).collect();
         let mut counted: BTreeMap<usize, usize> = BTreeMap::new();
         let mut beside_anchor = BTreeSet::new();
@@ -109,6 +131,8 @@ impl Network {
             levels,
             covariance,
             df: hours.df,
+            once_more: once_more.collect(),
+            is_far,
             runs: counted,
             beside_anchor,
             assumed: hours.assumed,
@@ -122,6 +146,28 @@ impl Network {
             change: self.change(self.anchor, version)?,
             runs: self.runs.get(&version).copied().unwrap_or(0),
             direct: self.beside_anchor.contains(&version),
+        })
+    }
+
+    /// What one more run of a version beside the anchor would print, in another hour and as precise as the
+    /// runs so far are on average; `None` for a version without a level, and for the anchor.
+    ///
+    /// Source: the prediction of a value of the model of [`Network::new`]: the variance of the level, τ² of
+    ///         another hour, and s² of the run itself.
+    pub fn again(&self, version: usize) -> Option<Again> {
+        let at = self.place(version)??;
+        let value = self.levels.get(at).copied()?;
+        let known = self.covariance.get(at)?.get(at).copied()?;
+        let quantile = t_quantile(0.5 + LEVEL / 2.0, self.df);
+        let half = quantile * (known + self.once_more.get(at)?).max(0.0).sqrt();
+        Some(Again {
+            change: Estimate {
+                value,
+                low: value - half,
+                high: value + half,
+            },
+            runs: self.runs.get(&version).copied().unwrap_or(0),
+            is_far: *self.is_far.get(at)?,
         })
     }
 
@@ -264,6 +310,7 @@ fn stars(cells: &[&Measured], builds: &[Build], hours: &Hours) -> Vec<Star> {
         );
         Some(Star {
             values,
+            within,
             variance: ((within + sd.powi(2)) / 2.0).max(f64::MIN_POSITIVE),
         })
     };

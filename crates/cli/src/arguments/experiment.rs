@@ -36,6 +36,29 @@ pub struct RunArguments {
     pub servers: Servers,
 }
 
+/// `deltabench extend`.
+#[derive(Debug, Args)]
+pub struct ExtendArguments {
+    /// The execution of an experiment, or the beginning of its name, or `last`
+    #[arg(value_name = "EXECUTION", default_value = "last")]
+    pub execution: String,
+    /// The server to add, for example postgres:18.7
+    #[arg(long, value_name = "TARGET")]
+    pub with: String,
+    /// Measure all servers of the execution again, and use no earlier run
+    #[arg(long)]
+    pub remeasure: bool,
+    /// Print what would be measured, what earlier runs stand for and how long it would take, and stop
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Leave out the pilot
+    #[arg(long)]
+    pub no_pilot: bool,
+    /// How servers run here
+    #[command(flatten, next_help_heading = "On this machine")]
+    pub servers: Servers,
+}
+
 /// `deltabench init`.
 #[derive(Debug, Args)]
 pub struct Init {

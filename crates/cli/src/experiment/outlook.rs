@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Prints the plan: servers, cells, parts, and what each part takes of disk, memory and time.
 ///
-/// Exit code 0, or 2 where a part does not fit on the host, or on the machine that it is told for; the table
+/// Exit code 0, or 2 where a part does not fit on the host, or on the machine that somebody names; the table
 /// says which.
 pub fn print(
     experiment: &Experiment,

@@ -199,3 +199,94 @@ fn the_file_that_init_writes_can_be_carried_out() {
     let output = lab.run(&["run", "mine.toml", "--scale", "tiny", "--dry-run"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }
+
+/// Three versions, of which the oldest is no neighbour of anything.
+const HISTORY: &str = r#"
+format = "deltabench.experiment"
+version = 1
+name = "history"
+
+[[servers]]
+target = ["postgres:17", "postgres:9.6", "postgres:14"]
+
+[workloads]
+only = ["point-query"]
+
+[data]
+rows = 2000
+
+[measurement]
+blocks = 2
+fixed = true
+visit_seconds = 0.05
+slice_ms = 3
+"#;
+
+#[test]
+fn a_version_more_is_measured_with_the_anchor_and_the_newest_and_earlier_runs_stand_for_the_others()
+{
+    let lab = Lab::new();
+    std::fs::write(lab.path().join("history.toml"), HISTORY).unwrap();
+    let extend = |with: &str, more: &[&str]| {
+        let words = ["extend", "last", "--with", with, "--huge-pages", "off"];
+        lab.run(&[&words[..], more].concat())
+    };
+    let first = lab.run(&["run", "history.toml", "--huge-pages", "off"]);
+    assert_eq!(first.status.code(), Some(3), "{}", text(&first.stderr));
+    let known = extend("postgres:14", &[]);
+    assert_eq!(known.status.code(), Some(2));
+    assert!(text(&known.stderr).contains("is in the execution already"));
+    let outlook = extend("postgres:18", &["--dry-run"]);
+    let said = text(&outlook.stderr);
+    assert_eq!(outlook.status.code(), Some(0), "{said}");
+    assert!(
+        said.contains("from earlier runs: postgres:9.6.24, 1 occasion"),
+        "{said}"
+    );
+    let store = || Store::open_existing(&lab.path().join("lab")).unwrap();
+    assert_eq!(store().runs().unwrap().len(), 1, "nothing was planned");
+    let extended = extend("postgres:18", &[]);
+    assert_eq!(
+        extended.status.code(),
+        Some(3),
+        "{}",
+        text(&extended.stderr)
+    );
+    let runs = store().runs().unwrap();
+    let plan = store().plan(&runs[1].run).unwrap();
+    let names: Vec<String> = plan.servers.iter().map(|server| server.name()).collect();
+    assert_eq!(plan.extends.as_ref(), Some(&runs[0].run));
+    assert_eq!(names.len(), 4, "{names:?}");
+    assert!(
+        names[2].starts_with("postgres:14.") && names[3].starts_with("postgres:18."),
+        "{names:?}"
+    );
+    let study = json(&lab, "last");
+    let table = &study["tables"][0];
+    let columns: Vec<&str> = { table["columns"].as_array().unwrap().iter() }
+        .map(|column| column["name"].as_str().unwrap())
+        .collect();
+    assert!(columns[0].starts_with("postgres:17."), "{columns:?}");
+    assert!(
+        columns[1].starts_with("postgres:9.6.24 via 17."),
+        "{columns:?}"
+    );
+    assert!(
+        columns[1].ends_with(" (1 occasion)") && columns.len() == 4,
+        "{columns:?}"
+    );
+    // What the first run printed is within what one more would.
+    let before = json(&lab, &runs[0].execution.clone().unwrap());
+    let figure = |study: &Value, at: usize| study["tables"][0]["rows"][0]["figures"][at].clone();
+    let (direct, via) = (figure(&before, 1), figure(&study, 1));
+    assert_eq!(
+        direct["ratio"].as_f64().is_some(),
+        via["ratio"].as_f64().is_some()
+    );
+    assert!(
+        via["verdict"].is_null(),
+        "one occasion of a distant version: {via}"
+    );
+    let again = extend("postgres:17.11", &["--remeasure", "--dry-run"]);
+    assert_eq!(again.status.code(), Some(2), "{}", text(&again.stderr));
+}

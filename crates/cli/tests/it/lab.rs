@@ -60,8 +60,8 @@ impl Lab {
             .env("DELTABENCH_STATE", self.state())
             .current_dir(self.path());
         if [
-            "bisect", "compare", "count", "explain", "insert", "pgbench", "replay", "resume",
-            "rocksdb", "run",
+            "bisect", "compare", "count", "explain", "extend", "insert", "pgbench", "replay",
+            "resume", "rocksdb", "run",
         ]
         .contains(&arguments[0])
         {

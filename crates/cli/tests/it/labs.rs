@@ -266,6 +266,77 @@ fn a_lab_of_the_first_format_says_what_it_said_to_the_binary_that_made_it() {
     );
 }
 
+/// What is asked of a lab whose runs are archived: each way to read them.
+fn asked_of_archived(runs: &[String], executions: &[String]) -> Vec<Asked> {
+    let forms = ["report.text", "report.json", "export", "delta"];
+    let is_asked = |(name, _): &Asked| {
+        let of_run = runs
+            .iter()
+            .any(|run| { forms.iter() }.any(|form| *name == format!("{run}/{form}")));
+        let of_study = { executions.iter() }.any(|study| *name == format!("{study}/report.text"));
+        of_run || of_study || ["ledger", "all/report.text"].contains(&name.as_str())
+    };
+    let mut all = asked(runs, executions);
+    all.retain(is_asked);
+    all
+}
+
+#[test]
+fn an_archived_lab_says_the_same_byte_for_byte_and_is_smaller() {
+    let place = tempfile::tempdir().unwrap();
+    let (runs, executions) = opened(place.path());
+    let lab = place.path().join("lab");
+    for run in &runs {
+        std::fs::write(lab.join(format!("{run}.html")), "").unwrap();
+    }
+    let run = |number, command: &str| {
+        let asked = (command.to_owned(), words(command));
+        outputs(place.path(), number, &asked).remove(0).1
+    };
+    let size = || {
+        std::fs::metadata(lab.join("deltabench.sqlite"))
+            .unwrap()
+            .len()
+    };
+    // Opening it brings it to the newest schema.
+    run(0, "list");
+    let before = size();
+    let dry = run(0, "archive --older 0d --dry-run");
+    assert!(dry.contains("would move ") && size() == before, "{dry}");
+    let moved = run(0, "archive --older 0d");
+    assert!(moved.contains("; the store's file is "), "{moved}");
+    assert!(size() < before * 2 / 3, "{} of {before}", size());
+    let expected = expected();
+    let mut parts = Vec::new();
+    for (number, one) in asked_of_archived(&runs, &executions).iter().enumerate() {
+        for (name, text) in outputs(place.path(), number + 1, one) {
+            if expected.get(&name) != Some(&text) {
+                let before = expected.get(&name).map_or("", String::as_str);
+                parts.push(parted(&name, before, &text));
+            }
+        }
+    }
+    assert!(parts.is_empty(), "{}", parts.join("\n"));
+    assert!(run(0, "list").contains("  archived"));
+    assert!(run(0, "archive --check").contains(" can be used"));
+    // One that is gone is said, whatever is asked, and nothing ends in a panic.
+    let files = std::fs::read_dir(lab.join("archive")).unwrap();
+    for file in files {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    for (number, one) in asked_of_archived(&runs, &executions).iter().enumerate() {
+        let said = outputs(place.path(), number + 500, one);
+        let (_, said) = said
+            .iter()
+            .find(|(name, _)| name.ends_with(".said"))
+            .unwrap();
+        assert!(
+            said.contains("cannot be used") && !said.contains("panicked"),
+            "{said}"
+        );
+    }
+}
+
 /// Reports of runs of every kind, and of an experiment.
 #[test]
 fn json_reports_are_as_their_schemas_say() {

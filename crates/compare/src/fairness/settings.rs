@@ -4,7 +4,7 @@ use super::ServerFacts;
 use super::values::Value;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::Setting;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Settings that differ between any two servers, or that only report a fact that is compared elsewhere.
 ///
@@ -216,6 +216,22 @@ fn assertions(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Option<Fin
         Severity::Confounder,
         text,
     ))
+}
+
+/// Those with other values, or on one side only; names in order.
+pub(super) fn differing(one: &[Setting], other: &[Setting]) -> Vec<String> {
+    let (one, other) = (by_name(one), by_name(other));
+    let value = |of: &ByName<'_>, name: &String| of.get(name).map(|found| found.value.clone());
+    let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    let counts = |name: &&String| {
+        let family = |start: &&str| name.starts_with(*start);
+        !HARMLESS.contains(&name.as_str()) && !HARMLESS_FAMILIES.iter().any(family)
+    };
+    { names.into_iter() }
+        .filter(counts)
+        .filter(|name| value(&one, name) != value(&other, name))
+        .cloned()
+        .collect()
 }
 
 /// All settings, without those that are ignored.

@@ -1,7 +1,7 @@
 //! The figures of the runs, laid out so that tables can ask for them by name.
 
 use super::places::{Places, base_name};
-use super::{StudyRun, distinct, one_worker};
+use super::{StudyRun, ViaColumn, ViaFigure, distinct, one_worker};
 use crate::absolute::CellResult;
 use crate::comparison::{CellComparison, Metric, MetricComparison, Verdict};
 use crate::sample::BlockValue;
@@ -145,6 +145,30 @@ impl<'a> Set<'a> {
                 let cell = plan.cell(*id);
                 cell.is_some_and(|cell| plan.work.has_script(&cell.workload))
             })
+        })
+    }
+
+    /// The servers that earlier runs stand for, each once.
+    pub(super) fn via(&self) -> Vec<&'a ViaColumn> {
+        let mut known = BTreeSet::new();
+        let all = self.runs.iter().flat_map(|run| run.source.via);
+        all.filter(|via| known.insert(via.name.as_str())).collect()
+    }
+
+    /// What earlier runs say of such a server in a cell. Repetitions have it from the same runs, so that the
+    /// first counts.
+    pub(super) fn via_figure(
+        &self,
+        name: &str,
+        (row, clients): (&str, u32),
+        metric: Metric,
+    ) -> Option<&'a ViaFigure> {
+        let key = (row.to_owned(), clients);
+        self.runs.iter().find_map(|run| {
+            let cell = run.cells.get(&key)?;
+            let via = run.source.via.iter().find(|via| via.name == name)?;
+            let mut figures = via.figures.iter();
+            figures.find(|figure| figure.cell == *cell && figure.metric == metric)
         })
     }
 

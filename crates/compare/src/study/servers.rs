@@ -3,7 +3,7 @@
 use super::collect::{Place, Set, Usable, number};
 use super::figures::{ONE, absolutes, column, figure, level, ratios, row};
 use super::places::Places;
-use super::{Axis, Figure, GroupSpread, StudyTable, spreads};
+use super::{Axis, Figure, GroupSpread, StudyTable, spreads, via};
 use crate::comparison::{CellComparison, Metric, Ratio, Verdict};
 use crate::hours;
 use crate::loads::{Judged, Loads};
@@ -101,6 +101,7 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(StudyTable, Vec
                 continue;
             }
             table.notes = notes::of_servers(&table, set, clients, unlisted);
+            via::insert(&mut table, set, clients);
             let spreads = spreads::spreads(&table, set, clients);
             tables.push((table, spreads));
         }

@@ -171,6 +171,7 @@ fn one<'a>(
         results: &[],
         host,
         withdrawn: &[],
+        via: &[],
     }
 }
 
@@ -310,6 +311,7 @@ fn withdrawn_points_are_unfit_and_in_no_segment() {
     }];
     let run = StudyRun {
         withdrawn: &withdrawn,
+        via: &[],
         ..one(&plan, &comparison, "r1", "box")
     };
     let grids = grids_of(run).unwrap();

@@ -590,6 +590,7 @@ fn hosts_merge_as_ratios_of_ratios_with_the_confounding_said() {
         results: &[],
         host,
         withdrawn: &[],
+        via: &[],
     };
     let runs = [
         of("z1", &plan, &small, "small"),

@@ -58,7 +58,17 @@ impl KnownRuns {
     ///
     /// Errors: the store cannot be read.
     pub fn read(&mut self, store: &Store, goes_on: &dyn Fn() -> bool) -> Result<usize, Problem> {
-        self.runs = past(store)?;
+        self.judge(past(store)?, store, goes_on)
+    }
+
+    /// The same of these runs.
+    pub(super) fn judge(
+        &mut self,
+        runs: Vec<Past>,
+        store: &Store,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<usize, Problem> {
+        self.runs = runs;
         self.anchors = store.anchors().map_err(store_problem)?;
         let mut before = std::mem::take(&mut self.judged);
         let mut left = 0;

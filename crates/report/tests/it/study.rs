@@ -281,6 +281,7 @@ fn computed() -> Study {
         results: &[],
         host,
         withdrawn: &[],
+        via: &[],
     };
     deltabench_compare::study::study(&[run("a", "xeon"), run("b", "epyc")]).unwrap()
 }

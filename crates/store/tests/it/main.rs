@@ -1,6 +1,8 @@
 //! The store from outside: runs, visits, kills, full disks.
 
 #[cfg(test)]
+mod archived;
+#[cfg(test)]
 mod bisections;
 #[cfg(test)]
 mod counts;
