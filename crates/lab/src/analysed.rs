@@ -100,9 +100,8 @@ impl Analysed {
         }
         if plan.confirms.is_some() {
             // By itself it cannot say whether anything came again.
-            for cell in &mut comparison.cells {
-                cell.confirmation = None;
-            }
+            let cells = comparison.cells.iter_mut();
+            cells.for_each(|cell| cell.confirmation = None);
         }
         if let Some(second) = confirming {
             let later = seconds_later(&run, &second.run, store)?;
@@ -117,14 +116,13 @@ impl Analysed {
         add_apart(&mut comparison, &plan);
         add_instructions(&mut comparison, &context.explained);
         context.grids = grids(&run, &plan, &comparison, &context)?;
-        let machines = records.machines.first();
         let judged = JudgedRun {
             run: &run,
             plan: &plan,
             records: records.of_kind(),
             comparison: &comparison,
             results: &context.results,
-            cores: machines.and_then(|machine| machine.cores),
+            cores: records.machines.first().and_then(|machine| machine.cores),
         };
         let mut shown = shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
