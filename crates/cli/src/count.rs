@@ -11,7 +11,7 @@ use crate::request::{held, percent, settings, small};
 use deltabench_model::counts::Counting;
 use deltabench_model::plan::{Gate, Observing, Plan, Stopping};
 use deltabench_model::problem::Problem;
-use deltabench_run::planning::{Request, Selection};
+use deltabench_run::planning::{Request, Selection, check_share};
 use deltabench_server::Counter;
 
 /// Counts as a new run.
@@ -61,6 +61,7 @@ fn request(arguments: &Count) -> Result<Request, Problem> {
     let (sources, work) = files(&arguments.workloads)?;
     let asked = arguments.not_more_than.as_deref();
     let limit = percent(asked.unwrap_or(LIMIT))?;
+    check_share("limit", "--not-more-than", limit)?;
     let seed = arguments.conditions.seed;
     let small = small(
         Vec::new(),

@@ -24,11 +24,16 @@ use deltabench_model::work::replay::{DataSet, ReplaySetup};
 use deltabench_replay::{ClockWish, Consent, Kept, Request, Wish, load_again};
 use deltabench_report::replayed_json;
 use deltabench_run::events::Observer;
+use deltabench_run::planning::check_share;
 use deltabench_run::session::SessionEnd;
 use deltabench_store::{RunLock, RunState, Store};
 use deltabench_workload::Library;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Shares of a workload below which a statement may be said not to matter.
+const IMPACTS: RangeInclusive<f64> = 0.0..=0.5;
 
 /// How the times are measured.
 pub struct Timing {
@@ -49,11 +54,22 @@ impl Timing {
                     .hint("add --plans-only, or leave out --no-execute"),
             );
         }
+        let delta = arguments.delta.as_deref().map(percent).transpose()?;
+        if let Some(delta) = delta {
+            check_share("δ", "--delta", delta)?;
+        }
+        let impact = percent(&arguments.impact)?;
+        if !IMPACTS.contains(&impact) {
+            return Err(
+                Problem::new(format!("an impact of {} % is out of range", impact * 100.0))
+                    .hint("use --impact between 0% and 50%"),
+            );
+        }
         Ok(Self {
             blocks: arguments.blocks,
             budget_seconds: time(&arguments.budget)?,
-            impact: percent(&arguments.impact)?,
-            delta: arguments.delta.as_deref().map(percent).transpose()?,
+            impact,
+            delta,
         })
     }
 }

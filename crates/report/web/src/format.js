@@ -57,6 +57,13 @@ export function limitOf(ratios, least = 0) {
   return LIMITS.find((limit) => limit >= farthest) ?? 1;
 }
 
+/** What an axis of ratios shows, in words; what is beyond it is drawn to its end. */
+export function axisWords(limit, ratios) {
+  const beyond = ratios.some((ratio) => ratio != null && Math.abs(ratio - 1) > limit);
+  const start = limit < 1 ? ' and does not start at 0' : '';
+  return `The axis goes from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)}${start}.${beyond ? ' What reaches its end goes on beyond it.' : ''}`;
+}
+
 /** Digits after the point that the ticks of an axis need in percent: they lie at halves of its end. */
 export const tickDigits = (limit) => (Number.isInteger(Number((50 * limit).toFixed(6))) ? 0 : 1);
 

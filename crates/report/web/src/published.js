@@ -2,7 +2,7 @@
 
 import { base, baseLabel, candidates, cells, groups, labelOf, severalClients, worker } from './page.js';
 import { axis, colour, draw, lazily, legend, look, text, tooltip } from './chart.js';
-import { changeInterval, escape, limitOf, number, ratioInterval, rows, tickDigits } from './format.js';
+import { axisWords, changeInterval, escape, limitOf, number, ratioInterval, rows, tickDigits } from './format.js';
 import { go } from './cards.js';
 
 const THROUGHPUT = 0;
@@ -16,10 +16,11 @@ const FILLS = [{}, { hollow: true }, { hollow: true, dash: [4, 3] }, { hollow: t
 
 export function bars() {
   const place = document.getElementById('bars');
-  const limit = limitOf(cells.map(throughput).flatMap((value) => (value ? [value.low ?? value.ratio, value.high ?? value.ratio] : [])), 0.02);
+  const ends = cells.map(throughput).flatMap((value) => (value ? [value.low ?? value.ratio, value.high ?? value.ratio] : []));
+  const limit = limitOf(ends, 0.02);
   const withheld = cells.find((cell) => cell.withheld)?.withheld;
   document.getElementById('bars-note').textContent = withheld && !cells.some(throughput) ? withheld :
-    `Bars start at 1.00 (equal). The axis goes from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0. Thin lines are 95 % intervals.${cells.some(isVoid) ? ' A pale bar with × before its name is unfit or withdrawn: do not use it.' : ''}`;
+    `Bars start at 1.00 (equal). ${axisWords(limit, ends)} Thin lines are 95 % intervals.${cells.some(isVoid) ? ' A pale bar with × before its name is unfit or withdrawn: do not use it.' : ''}`;
   for (const group of groups) {
     const own = cells.filter((cell) => cell.group === group.key && throughput(cell));
     const names = [...new Set(own.map(nameIn))];
@@ -170,7 +171,8 @@ function absolute(element, name) {
 function relative(element, workloads) {
   const own = cells.filter((cell) => workloads.includes(cell.name) && throughput(cell));
   const clients = [...new Set(own.map((cell) => cell.clients))].sort((a, b) => a - b);
-  const limit = limitOf(own.map((cell) => throughput(cell).ratio), 0.02);
+  const ratios = own.map((cell) => throughput(cell).ratio);
+  const limit = limitOf(ratios, 0.02);
   const series = candidates.flatMap((candidate, side) =>
     workloads.map((name, nth) => ({
       name: candidates.length > 1 ? `${name} on ${labelOf(candidate.id)}` : name,
@@ -183,7 +185,7 @@ function relative(element, workloads) {
     yAxis: { ...axis(), type: 'value', min: 1 - limit, max: 1 + limit, interval: limit / 2, axisLabel: text({ formatter: (value) => value.toFixed(2 + tickDigits(limit)) }) },
     series: series.map((one, nth) => ({ type: 'line', ...one, ...look(nth), connectNulls: true, markLine: nth ? undefined : equal() })),
   });
-  note(element, `${POINTS} The axis goes from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0.`);
+  note(element, `${POINTS} ${axisWords(limit, ratios)}`);
 }
 
 const equal = () => ({
@@ -215,7 +217,8 @@ export function overCandidates() {
   lazily(element, () => {
     const places = [...new Map(cells.map((cell) => [cell.cell, cell])).values()];
     const of = (place, candidate) => cells.find((cell) => cell.cell === place.cell && cell.candidate === candidate.id);
-    const limit = limitOf(cells.map((cell) => throughput(cell)?.ratio), 0.02);
+    const ratios = cells.map((cell) => throughput(cell)?.ratio);
+    const limit = limitOf(ratios, 0.02);
     const label = (place) => `${place.name}, ${place.clientsText}`;
     const few = places.length <= 12;
     const changed = (place) => cells.some((cell) => cell.cell === place.cell && ['regression', 'improvement'].includes(cell.verdict));
@@ -232,6 +235,6 @@ export function overCandidates() {
         markLine: nth ? undefined : equal(),
       })),
     });
-    note(element, `${few ? '' : 'The chart first shows only cells that changed. Click a name in the legend to show others. '}${POINTS} The axis goes from ${(1 - limit).toFixed(2)} to ${(1 + limit).toFixed(2)} and does not start at 0.`);
+    note(element, `${few ? '' : 'The chart first shows only cells that changed. Click a name in the legend to show others. '}${POINTS} ${axisWords(limit, ratios)}`);
   });
 }
