@@ -115,8 +115,11 @@ fn sentence(found: &[Change], lab: &Lab) -> String {
     };
     let (worse, better) = (number(Verdict::Regression), number(Verdict::Improvement));
     match (worse, better) {
-        (0, 0) => "The newest runs list no regression and no improvement; what has no answer is in their reports"
-                .to_owned(),
+        (0, 0) => {
+            "The newest runs list no regression and no improvement; what has no answer is in \
+                   their reports"
+                .to_owned()
+        }
         _ => format!(
             "The newest runs found {} and {}",
             words::plural(worse, "regression"),
