@@ -27,7 +27,7 @@ pub use sessions::sessions;
 /// this.
 pub const DELTA_WIDEST: f64 = 0.05;
 /// Seconds that a visit may be asked to take.
-pub const VISIT_SECONDS: RangeInclusive<f64> = 0.05..=3600.0;
+pub const VISIT_SECONDS: RangeInclusive<f64> = 0.01..=3600.0;
 /// Shares that δ, a margin or a precision may be.
 pub const SHARES: RangeInclusive<f64> = 0.001..=0.5;
 

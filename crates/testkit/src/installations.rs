@@ -13,21 +13,39 @@ pub fn installations() -> Vec<Installation> {
         .filter(|p| !p.as_os_str().is_empty())
         .collect();
     if trees.is_empty() {
-        let installed = std::fs::read_dir("/usr/lib/postgresql")
-            .into_iter()
-            .flatten()
-            .flatten();
-        trees = installed
-            .map(|entry| entry.path())
-            .filter(|tree| tree.join("bin/postgres").exists())
-            .collect();
-        trees.sort();
+        trees = of_distribution();
     }
     assert!(
         !trees.is_empty(),
         "no PostgreSQL to test with: set DELTABENCH_TEST_TREES=DIR[:DIR...], each with bin/postgres"
     );
     trees.iter().map(|tree| installation(tree)).collect()
+}
+
+/// One with all programs of a package, `pg_upgrade` among them, which prebuilt trees lack: the package that
+/// brings pgbench (`scripts/install-peers.sh`) brings it. None is a failure, not a skip.
+pub fn whole_installation() -> Installation {
+    let trees = of_distribution();
+    let whole = trees
+        .iter()
+        .find(|tree| tree.join("bin/pg_upgrade").exists());
+    let tree = whole.expect("no PostgreSQL with pg_upgrade: scripts/install-peers.sh pgbench");
+    installation(tree)
+}
+
+/// What a distribution has installed.
+fn of_distribution() -> Vec<PathBuf> {
+    let installed = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut trees: Vec<PathBuf> = installed
+        .map(|entry| entry.path())
+        .chain([PathBuf::from("/usr")])
+        .filter(|tree| tree.join("bin/postgres").exists())
+        .collect();
+    trees.sort();
+    trees
 }
 
 fn installation(tree: &Path) -> Installation {

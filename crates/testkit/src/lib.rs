@@ -18,5 +18,5 @@ pub mod small_run;
 
 pub use cluster::Cluster;
 pub use fake::{Authentication, Behaviour, FakeServer, Record, Trouble};
-pub use installations::installations;
+pub use installations::{installations, whole_installation};
 pub use ledger::ledger_lines;

@@ -5,7 +5,7 @@ use crate::replaying::{SECRET, answer, prepared, shop};
 use deltabench_capture::{Capture, Kind, Statement};
 use deltabench_driver::Client;
 use deltabench_replay::{DumpFile, Loading, load};
-use deltabench_testkit::{Cluster, installations};
+use deltabench_testkit::{Cluster, whole_installation};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -126,7 +126,7 @@ fn refused(output: &Output) -> String {
 #[test]
 fn copies_of_a_data_directory_keep_its_bloat_and_never_reach_its_publisher() {
     let lab = Lab::new();
-    let tree = installations().into_iter().next().unwrap();
+    let tree = whole_installation();
     let mut cluster = Cluster::start(&tree.bin_dir, "", &SETTINGS);
     let publisher = TcpListener::bind("127.0.0.1:0").unwrap();
     publisher.set_nonblocking(true).unwrap();

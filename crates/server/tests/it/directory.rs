@@ -1,17 +1,15 @@
 //! A user's data directory: copied, prepared without network, upgraded by the real `pg_upgrade`.
 
-use crate::lab::{Lab, installations};
+use crate::lab::Lab;
 use crate::query::query;
 use deltabench_server::{DataDirectory, Slot, check_upgrade};
+use deltabench_testkit::whole_installation;
 use std::sync::atomic::AtomicBool;
 
 #[test]
 fn a_directory_is_copied_prepared_and_upgraded_and_stays_as_it_was() {
-    let trees = installations();
-    let installation = trees
-        .iter()
-        .find(|tree| check_upgrade(tree, tree).is_ok())
-        .expect("no installation with pg_upgrade: scripts/install-peers.sh");
+    let installation = &whole_installation();
+    check_upgrade(installation, installation).unwrap();
     let lab = Lab::new();
     let stay = AtomicBool::new(false);
     let mut user = lab.cluster("user", installation);
