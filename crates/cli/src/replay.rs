@@ -61,7 +61,7 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         not_redacted(&capture, arguments).map_err(Failure::Refused)?;
     }
     let clock = clock::wish(arguments, &capture).map_err(Failure::Refused)?;
-    let source = Source::of(arguments)?;
+    let source = Source::of(arguments, config)?;
     let data = source.data();
     if arguments.dry_run {
         let told = outlook::outlook((arguments, &clock), &specs, &capture, data);

@@ -27,7 +27,7 @@ const POWERFUL: &str = "'pg_execute_server_program', 'pg_write_server_files', 'p
                         'pg_signal_backend', 'pg_checkpoint', 'pg_create_subscription', 'pg_maintain'";
 /// Settings of roles and databases that load libraries, name directories, or have values logged.
 const HARMFUL: &str = "^(log_|session_preload|local_preload|dynamic_library|temp_tablespaces|\
-                       default_tablespace|debug_)";
+                       default_tablespace|debug_|event_triggers)";
 
 /// What is known of a copy once it is prepared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -177,6 +177,9 @@ fn prepare(
         };
         let forget = "DELETE FROM pg_catalog.pg_subscription_rel".to_owned();
         cluster.single_user(other, &[forget])?;
+    }
+    for other in beside(&known, &database) {
+        cluster.single_user(&other, &HARMLESS.map(str::to_owned))?;
     }
     let found = cluster.single_user(DATABASE, &of_database())?;
     let with = |kind: char| {
@@ -350,17 +353,31 @@ fn of_cluster((known, database): (&Known, &str), version_num: u32) -> Vec<String
     all
 }
 
+/// The databases beside the one that is replayed on: our own sessions connect to some of them, and a trigger
+/// on logins would work there with all rights.
+fn beside(known: &Known, database: &str) -> Vec<String> {
+    let others = known.databases.iter().filter(|name| *name != database);
+    others.cloned().chain(["template1".to_owned()]).collect()
+}
+
+/// Statements that every database gets before a server of it first listens.
+const HARMLESS: [&str; 2] = [
+    "UPDATE pg_catalog.pg_event_trigger SET evtenabled = 'D'",
+    // With them sessions would log in to other servers.
+    "DELETE FROM pg_catalog.pg_user_mapping",
+];
+
 /// Statements on the database itself, and what it has: a letter before each name says what it is.
 fn of_database() -> Vec<String> {
-    [
-        "UPDATE pg_catalog.pg_event_trigger SET evtenabled = 'D'",
-        // With them sessions would log in to other servers.
-        "DELETE FROM pg_catalog.pg_user_mapping",
+    let asked = [
         "SELECT 'e' || extname FROM pg_catalog.pg_extension",
         "SELECT 'fthe foreign server ' || srvname FROM pg_catalog.pg_foreign_server",
-    ]
-    .map(str::to_owned)
-    .into()
+    ];
+    HARMLESS
+        .into_iter()
+        .chain(asked)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Gives what the first superuser owned to the role that has its name now: views, foreign keys and SECURITY
@@ -456,6 +473,21 @@ mod tests {
         assert!(known.taken.is_empty() && known.databases.contains("shop"));
         let taken = Known::of(&["xdeltabench".to_owned()]);
         assert_eq!(taken.taken.len(), 1);
+    }
+
+    #[test]
+    fn no_database_keeps_its_triggers_and_user_mappings() {
+        assert_eq!(beside(&known(), "shop"), ["postgres", "template1"]);
+        assert_eq!(beside(&known(), "postgres"), ["shop", "template1"]);
+        let own = of_database();
+        assert!(
+            HARMLESS
+                .iter()
+                .all(|one| own.iter().any(|other| other == one))
+        );
+        let setting = "event_triggers";
+        let harmful = HARMFUL.trim_start_matches("^(").trim_end_matches(')');
+        assert!(harmful.split('|').any(|one| setting.starts_with(one)));
     }
 
     #[test]

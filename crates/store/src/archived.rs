@@ -229,7 +229,10 @@ impl Store {
         let path = self.path.clone();
         let fail = |source| StoreError::sqlite(&path, "shorten", source);
         let (before, _) = self.file_bytes()?;
-        self.connection.execute_batch("vacuum").map_err(fail)?;
+        // The copy that it makes has the size of the lab: on disk, and not in memory.
+        let on_disk = "pragma temp_store = file; pragma cache_spill = on; vacuum; \
+                       pragma cache_spill = off; pragma temp_store = memory";
+        self.connection.execute_batch(on_disk).map_err(fail)?;
         // The log has the whole file now; without a reader it is emptied.
         self.connection
             .query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))

@@ -3,6 +3,7 @@
 use super::read_dump;
 use crate::arguments::conditions::Checksums;
 use crate::arguments::replay::ReplayArguments;
+use crate::config::Config;
 use crate::failure::Failure;
 use deltabench_model::problem::Problem;
 use deltabench_model::work::replay::ReplaySetup;
@@ -29,7 +30,7 @@ impl Source {
     /// Reads a dump, or looks at a data directory.
     ///
     /// Errors: either is not usable; an option that does not go with it.
-    pub fn of(arguments: &ReplayArguments) -> Result<Self, Failure> {
+    pub fn of(arguments: &ReplayArguments, config: &Config) -> Result<Self, Failure> {
         let data = arguments.data.as_deref();
         let Some(path) = data.and_then(directory) else {
             if arguments.database.is_some() {
@@ -52,6 +53,10 @@ impl Source {
             ));
         }
         let directory = DataDirectory::find(&path).map_err(Failure::Refused)?;
+        let written = std::iter::once(&config.lab).chain(&arguments.cluster_dir);
+        for place in written {
+            check_outside(&directory, place).map_err(Failure::Refused)?;
+        }
         Ok(Self::Directory {
             directory,
             database: arguments.database.clone(),
@@ -101,6 +106,27 @@ impl Source {
             Self::AsIs => None,
         }
     }
+}
+
+/// Refuses a place for our own files inside the data directory, which is only read.
+fn check_outside(directory: &DataDirectory, place: &Path) -> Result<(), Problem> {
+    if !is_inside(place, directory.path()) {
+        return Ok(());
+    }
+    Err(
+        Problem::new(format!("{} is inside the data directory", place.display()))
+            .detail("deltabench only reads the data directory")
+            .hint("name places outside of it with --lab and --cluster-dir"),
+    )
+}
+
+/// Whether a place lies in a directory, whether it exists yet or not; links are followed.
+fn is_inside(place: &Path, directory: &Path) -> bool {
+    let absolute = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let inside = absolute.ancestors().find_map(real);
+    let both = inside.zip(real(directory));
+    both.is_some_and(|(inside, directory)| inside.starts_with(directory))
 }
 
 /// The path of a data directory in `--data`.

@@ -54,7 +54,8 @@ fn a_sampled_stack_leads_from_the_leaf_to_its_callers() {
     let mut reader = StackReader::new();
     let mut stacks = ServerStacks::of(&[own], &mut reader);
     profiler.start().unwrap();
-    black_box(deltabench_test_PostgresMain(black_box(200)));
+    // Long enough for a machine that gives this thread a fraction of a core.
+    black_box(deltabench_test_PostgresMain(black_box(1000)));
     profiler.stop().unwrap();
     restore(&before).unwrap();
     profiler.drain(&mut |sample| {
