@@ -126,13 +126,7 @@ impl<'a> Told<'a> {
 ///
 /// Errors: the store cannot be read.
 pub(crate) fn list(lab: &mut Lab, links: &Links) -> Result<Page, Problem> {
-    let (hosts, left) = match lab.is_part {
-        true => (std::sync::Arc::default(), 0),
-        false => match lab.trends()? {
-            Ok(hosts) => (hosts, 0),
-            Err(left) => (std::sync::Arc::default(), left),
-        },
-    };
+    let (hosts, left) = lab.trends_so_far()?;
     let lab = &*lab;
     let said = lab.store.triages().map_err(store_problem)?;
     let all: Vec<Told<'_>> = hosts

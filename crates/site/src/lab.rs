@@ -161,6 +161,18 @@ impl Lab {
         Ok(Ok(trends))
     }
 
+    /// The same for a page of the whole lab: none for a part of it, nor while runs are left, and how many
+    /// are.
+    ///
+    /// Errors: the store cannot be read.
+    pub(crate) fn trends_so_far(&mut self) -> Result<(Arc<Vec<HostTrend>>, usize), Problem> {
+        if self.is_part {
+            return Ok((Arc::default(), 0));
+        }
+        let found = self.trends()?;
+        Ok(found.map_or_else(|left| (Arc::default(), left), |hosts| (hosts, 0)))
+    }
+
     /// The run that holds this lab's lock, by what the lock's file says. Nothing is locked to find out, so
     /// that no run is refused for it.
     fn measured_now(&self) -> Option<String> {
