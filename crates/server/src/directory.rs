@@ -1,13 +1,16 @@
 //! A data directory of the user: looked at and copied, never changed and never started.
 
+mod backup;
 mod control;
 mod settings;
 
 pub use control::{Control, State};
 pub use settings::DirectorySettings;
 
+use crate::access::changeable;
 use crate::failure::failed;
 use crate::tree::{self, Owner};
+use crate::user::ServerUser;
 use deltabench_model::problem::Problem;
 use std::path::{Path, PathBuf};
 
@@ -41,17 +44,12 @@ const EMPTY: [&str; 11] = [
 /// The write-ahead log, which may be a link to another disk. Before 10 it was called `pg_xlog`.
 const LOGS: [&str; 2] = ["pg_wal", "pg_xlog"];
 /// Files of a directory that is not the state of a stopped primary, each with what it says and what to do.
-const NOT_STOPPED: [(&str, &str, &str); 5] = [
+const NOT_STOPPED: [(&str, &str, &str); 4] = [
     (
-        "postmaster.pid",
+        PROCESS,
         "its server runs, or it is a snapshot of one that ran",
         "stop the server (pg_ctl -D DIR stop); start a snapshot once with its own version, wait until it is \
          ready, and stop it",
-    ),
-    (
-        "backup_label",
-        "it is a base backup that is not recovered yet",
-        RECOVER,
     ),
     ("recovery.signal", "its recovery is not finished", RECOVER),
     ("standby.signal", "it is a standby", PROMOTE),
@@ -61,12 +59,14 @@ const NOT_STOPPED: [(&str, &str, &str); 5] = [
         PROMOTE,
     ),
 ];
+/// The file that a server has while it runs.
+const PROCESS: &str = "postmaster.pid";
 const RECOVER: &str = "start it once with its own version, wait until it accepts connections, and stop it \
                        (pg_ctl -D DIR start; pg_ctl -D DIR stop)";
 const PROMOTE: &str = "use a copy of it: start the copy with its own version, cut off from the primary, \
                        promote it (pg_ctl -D DIR promote), and stop it";
 
-/// A data directory that was left by a clean shutdown.
+/// A data directory that was left by a clean shutdown, or a base backup with its write-ahead log.
 #[derive(Debug, Clone)]
 pub struct DataDirectory {
     path: PathBuf,
@@ -75,19 +75,25 @@ pub struct DataDirectory {
     /// Numbers of tablespaces with the directories that have them.
     tablespaces: Vec<(String, PathBuf)>,
     bytes: u64,
+    /// The label of a base backup that is not recovered yet.
+    label: Option<String>,
 }
 
 impl DataDirectory {
     /// Looks at a directory.
     ///
-    /// Errors: it is none, its server runs or did not shut down cleanly, it is a standby or a base backup, a
-    /// tablespace is not there, it cannot be read.
+    /// Errors: it is none, its server runs or did not shut down cleanly, it is a standby or a base backup
+    /// that cannot be recovered here, a tablespace is not there, it cannot be read.
     pub fn find(path: &Path) -> Result<Self, Problem> {
         let path = std::fs::canonicalize(path).map_err(|error| failed("find", path, &error))?;
         let major = major(&path)?;
         check_at_rest(&path)?;
+        let label = backup::label(&path)?;
         let control = Control::of(&path)?;
-        check_state(&path, control.state)?;
+        // The label says where recovery begins, and not what the file says.
+        if label.is_none() {
+            check_state(&path, control.state)?;
+        }
         let tablespaces = tablespaces(&path, &format!("PG_{major}_{}", control.catalog))?;
         let mut found = Self {
             path,
@@ -95,6 +101,7 @@ impl DataDirectory {
             control,
             tablespaces,
             bytes: 0,
+            label,
         };
         found.bytes = found
             .parts()
@@ -124,6 +131,11 @@ impl DataDirectory {
         self.bytes
     }
 
+    /// Whether it is a base backup: its copy has to be recovered first.
+    pub fn is_backup(&self) -> bool {
+        self.label.is_some()
+    }
+
     /// Tablespaces besides the two that every directory has.
     pub fn tablespaces(&self) -> usize {
         self.tablespaces.len()
@@ -134,6 +146,17 @@ impl DataDirectory {
     /// Errors: a file that cannot be read.
     pub fn settings(&self) -> Result<DirectorySettings, Problem> {
         DirectorySettings::of(&self.path)
+    }
+
+    /// A place of the directory, of its log or of a tablespace that this account may change; absent if there
+    /// is none. The directories above them count, too.
+    pub fn changeable_by(&self, user: &ServerUser) -> Option<PathBuf> {
+        let inside = std::fs::read_dir(&self.path).into_iter().flatten();
+        let inside = inside.flatten().map(|entry| entry.path());
+        let mut places = std::iter::once(self.path.clone())
+            .chain(self.parts())
+            .chain(inside);
+        places.find_map(|place| changeable(&place, user))
     }
 
     /// Directories of the original that are copied.
@@ -175,13 +198,16 @@ impl DataDirectory {
             tree::copy_tree_while(place, &own.join(name), owner, go_on)?;
         }
         tree::write_file(&to.join("PG_VERSION"), &format!("{}\n", self.major), owner)?;
+        if let Some(label) = &self.label {
+            tree::write_file(&to.join(backup::LABEL), label, owner)?;
+        }
         self.check_unchanged()
     }
 
     /// Errors: a server has worked on it since it was looked at.
     fn check_unchanged(&self) -> Result<(), Problem> {
         check_at_rest(&self.path)?;
-        if Control::of(&self.path)? == self.control {
+        if Control::of(&self.path)? == self.control && backup::label(&self.path)? == self.label {
             return Ok(());
         }
         Err(Problem::new(format!(
@@ -234,7 +260,13 @@ fn check_at_rest(path: &Path) -> Result<(), Problem> {
         .iter()
         .filter(|(name, _, _)| path.join(name).exists());
     if let Some((name, what, hint)) = there.next() {
-        return Err(not_usable(path, &format!("{name} is there: {what}"), hint));
+        // As `pg_basebackup -R` makes it.
+        let of_backup = *name != PROCESS && path.join(backup::LABEL).exists();
+        let hint = match of_backup {
+            true => format!("take the base backup without -R, or remove {name} from a copy of it"),
+            false => (*hint).to_owned(),
+        };
+        return Err(not_usable(path, &format!("{name} is there: {what}"), &hint));
     }
     let prepared = std::fs::read_dir(path.join("pg_twophase"));
     match prepared.map_or(0, Iterator::count) {
@@ -368,7 +400,7 @@ mod tests {
         };
         for (name, why, hint) in [
             ("postmaster.pid", "runs", "stop"),
-            ("backup_label", "base backup", "start it once"),
+            ("backup_label", "base backup", "pg_basebackup"),
             ("recovery.signal", "not finished", "start it once"),
             ("standby.signal", "standby", "promote"),
             ("pg_twophase/0001", "prepared", "ROLLBACK PREPARED"),
@@ -385,6 +417,26 @@ mod tests {
             fs::write(path.join("global/pg_control"), control::tests::file(state)).unwrap();
             assert!(refused().0.contains(why), "{state}");
         }
+    }
+
+    #[test]
+    fn a_base_backup_is_copied_with_its_label_and_without_what_would_start_a_standby() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = directory(scratch.path());
+        fs::write(path.join("global/pg_control"), control::tests::file(6)).unwrap();
+        let label =
+            "START WAL LOCATION: 0/2000028\nBACKUP METHOD: streamed\nBACKUP FROM: primary\n";
+        fs::write(path.join("backup_label"), label).unwrap();
+        fs::write(path.join("tablespace_map"), "16400 /fast\n").unwrap();
+        let found = DataDirectory::find(&path).unwrap();
+        assert!(found.is_backup());
+        let to = scratch.path().join("copy");
+        found.copy(&to, None, &|| Ok(())).unwrap();
+        assert_eq!(fs::read_to_string(to.join("backup_label")).unwrap(), label);
+        assert!(!to.join("tablespace_map").exists(), "it would make links");
+        fs::write(path.join("standby.signal"), "").unwrap();
+        let standby = DataDirectory::find(&path).unwrap_err();
+        assert!(standby.hint.unwrap().contains("without -R"));
     }
 
     #[test]

@@ -184,6 +184,25 @@ pub(crate) fn may_execute(path: &Path) -> io::Result<bool> {
     Ok(file_system(path)?.f_flag & libc::ST_NOEXEC == 0)
 }
 
+/// Whether this process may make something in a directory: also not if its file system is read only.
+pub(crate) fn may_write(directory: &Path) -> io::Result<()> {
+    let name = CString::new(directory.as_os_str().as_bytes())?;
+    // SAFETY: a NUL-terminated path and constants; nothing is written to memory.
+    let result = unsafe {
+        libc::faccessat(
+            libc::AT_FDCWD,
+            name.as_ptr(),
+            libc::W_OK | libc::X_OK,
+            libc::AT_EACCESS,
+        )
+    };
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
 fn file_system(path: &Path) -> io::Result<libc::statvfs> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let mut answer = MaybeUninit::<libc::statvfs>::uninit();

@@ -34,6 +34,7 @@
 //! ```
 
 mod access;
+mod apart;
 mod burn;
 mod catalogs;
 mod cgroups;
@@ -64,6 +65,7 @@ mod upgrade;
 mod user;
 mod workspace;
 
+pub use apart::choose_apart;
 pub use burn::Burn;
 pub use clock::Clock;
 pub use cluster::{Cluster, ClusterSpec, Running, Slot};

@@ -14,7 +14,7 @@ const SOCKET_PATH_BYTES: usize = 107;
 /// The longest name PostgreSQL gives a socket in its directory.
 const LONGEST_SOCKET_NAME: &str = "/.s.PGSQL.65535";
 /// Where sockets will be below the parent of a run's directory, with a run's name of the usual length.
-const SOCKETS_OF_A_RUN: &str = "20000101-000000-0000/sockets";
+pub(crate) const SOCKETS_OF_A_RUN: &str = "20000101-000000-0000/sockets";
 
 /// Checks that the file system of `parent` (which need not exist yet) and this machine have that much
 /// to give.

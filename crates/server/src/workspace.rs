@@ -9,11 +9,11 @@
 //!   clusters/NAME/       ours: server.log, shared_memory; data/ is the server user's, 0700
 //! ```
 
-use crate::access::check_reachable;
+use crate::access::{check_passable, check_reachable};
 use crate::failure::failed;
 use crate::kernel;
 use crate::process::Identity;
-use crate::room::check_socket_path;
+use crate::room::{SOCKETS_OF_A_RUN, check_socket_path};
 use crate::tree;
 use crate::user::ServerUser;
 use deltabench_model::problem::Problem;
@@ -55,6 +55,8 @@ pub(crate) struct Inner {
     pub(crate) directory: PathBuf,
     pub(crate) user: ServerUser,
     sockets: PathBuf,
+    /// Directories above it that were made for it, the innermost first.
+    made: Vec<PathBuf>,
     // Held for its lock: the kernel releases it when we end, however we end.
     _owner: File,
 }
@@ -63,6 +65,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         // Nobody is left to tell; what stays behind is found by the next sweep.
         let _ = remove_directory(&self.directory);
+        remove_empty(&self.made);
     }
 }
 
@@ -77,13 +80,56 @@ impl Workspace {
         }
     }
 
-    /// Makes the directory of a run and marks it as ours.
+    /// Checks that runs can have their directories in `parent`, which need not exist yet. Makes nothing.
+    ///
+    /// Errors: it is no directory of ours that only we can write to; it is not there and cannot be made; the
+    /// server user cannot pass through to it; a socket path that would be too long.
+    pub fn check_place(parent: &Path, user: &ServerUser) -> Result<(), Problem> {
+        check_socket_path(&parent.join(SOCKETS_OF_A_RUN))?;
+        let existing = parent
+            .ancestors()
+            .find(|place| std::fs::symlink_metadata(place).is_ok())
+            .unwrap_or(parent);
+        if existing == parent {
+            check_parent(parent)?;
+        } else if !existing.is_dir() {
+            return Err(cannot_keep(
+                parent,
+                &format!("{} is not a directory", existing.display()),
+            ));
+        } else {
+            kernel::may_write(existing)
+                .map_err(|error| failed("make a directory in", existing, &error))?;
+        }
+        check_passable(existing, user, &way_out(user))
+    }
+
+    /// Makes the directory of a run and marks it as ours. What it has made above that goes with it, unless
+    /// something else is in there.
     ///
     /// Errors: a parent that others can write to or that the server user cannot reach, a socket path
     /// that would be too long, a run of that name that is still there.
     pub fn create(parent: &Path, run: &str, user: &ServerUser) -> Result<Self, Problem> {
         check_name(run)?;
-        make_parent(parent, user)?;
+        let mut made = make_parent(parent, user)?;
+        let mut workspace = Self::create_in(parent, run, user, made.clone());
+        if workspace.is_err() && !parent.exists() {
+            // Another run had made the parent, and removed it when it ended.
+            made = make_parent(parent, user)?;
+            workspace = Self::create_in(parent, run, user, made.clone());
+        }
+        if workspace.is_err() {
+            remove_empty(&made);
+        }
+        workspace
+    }
+
+    fn create_in(
+        parent: &Path,
+        run: &str,
+        user: &ServerUser,
+        made: Vec<PathBuf>,
+    ) -> Result<Self, Problem> {
         check_parent(parent)?;
         let parent =
             std::fs::canonicalize(parent).map_err(|error| failed("find", parent, &error))?;
@@ -96,24 +142,21 @@ impl Workspace {
                 .hint("wait for that run to end; if it is gone, the next start clears its directory"));
         }
         let draft = parent.join(format!("{DRAFT_PREFIX}{run}-{}", std::process::id()));
-        let way_out = format!(
-            "name a directory that `{}` can reach, for example below /var/tmp",
-            user.name
-        );
         tree::make_directory(&draft, if user.switched { 0o711 } else { 0o700 }, None)?;
-        let made = furnish(&draft, run, user)
-            .and_then(|owner| check_traversable(&draft, user, &way_out).map(|()| owner))
+        let furnished = furnish(&draft, run, user)
+            .and_then(|owner| check_traversable(&draft, user, &way_out(user)).map(|()| owner))
             .and_then(|owner| {
                 std::fs::rename(&draft, &directory)
                     .map_err(|error| failed("make", &directory, &error))?;
                 Ok(owner)
             });
-        match made {
+        match furnished {
             Ok(owner) => Ok(Self {
                 inner: Arc::new(Inner {
                     directory,
                     user: user.clone(),
                     sockets,
+                    made,
                     _owner: owner,
                 }),
             }),
@@ -182,10 +225,21 @@ pub(crate) fn check_cluster_name(name: &str) -> Result<(), Problem> {
     check_name(name)
 }
 
-fn make_parent(parent: &Path, user: &ServerUser) -> Result<(), Problem> {
+/// Makes the parent of workspaces if it is not there; returns what was made, the innermost first.
+fn make_parent(parent: &Path, user: &ServerUser) -> Result<Vec<PathBuf>, Problem> {
     if parent.exists() {
-        return Ok(());
+        return Ok(Vec::new());
     }
+    let missing = parent.ancestors().take_while(|place| !place.exists());
+    let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+    let made = make_missing(parent, user);
+    if made.is_err() {
+        remove_empty(&missing);
+    }
+    made.map(|()| missing)
+}
+
+fn make_missing(parent: &Path, user: &ServerUser) -> Result<(), Problem> {
     if let Some(above) = parent.parent() {
         std::fs::create_dir_all(above).map_err(|error| failed("make", above, &error))?;
     }
@@ -195,6 +249,19 @@ fn make_parent(parent: &Path, user: &ServerUser) -> Result<(), Problem> {
             Err(failed("make", parent, &error))
         }
         _ => Ok(()),
+    }
+}
+
+/// Removes directories that are empty; one that is not stays, with those above it.
+fn remove_empty(directories: &[PathBuf]) {
+    for directory in directories {
+        match std::fs::remove_dir(directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                // Another run is in it.
+                return;
+            }
+            _ => {}
+        }
     }
 }
 
@@ -218,10 +285,20 @@ pub(crate) fn check_parent(parent: &Path) -> Result<(), Problem> {
     } else {
         return Ok(());
     };
-    Err(
-        Problem::new(format!("cannot keep clusters in {}", parent.display()))
-            .detail(facts)
-            .hint("name a directory of your own that only you can write to"),
+    Err(cannot_keep(parent, &facts))
+}
+
+fn cannot_keep(parent: &Path, why: &str) -> Problem {
+    Problem::new(format!("cannot keep clusters in {}", parent.display()))
+        .detail(why)
+        .hint("name a directory of your own that only you can write to")
+}
+
+/// What to do if the server user cannot get to a workspace.
+fn way_out(user: &ServerUser) -> String {
+    format!(
+        "name a directory that `{}` can reach, for example below /var/tmp",
+        user.name
     )
 }
 
@@ -395,6 +472,42 @@ mod tests {
         let deep = scratch.path().join("d".repeat(90));
         let problem = Workspace::create(&deep, "run", &user()).err().unwrap();
         assert!(problem.error.contains("too long"), "{problem}");
-        assert_eq!(std::fs::read_dir(&deep).unwrap().count(), 0);
+        let early = Workspace::check_place(&deep, &user()).unwrap_err();
+        assert!(early.error.contains("too long"), "{early}");
+        assert!(!deep.exists(), "what a refused run has made is removed");
+    }
+
+    #[test]
+    fn what_was_made_above_a_workspace_goes_with_it_unless_another_one_is_there() {
+        let scratch = reachable_scratch();
+        let parent = scratch.path().join("new/parent");
+        let first = Workspace::create(&parent, "run-1", &user()).unwrap();
+        let second = Workspace::create(&parent, "run-2", &user()).unwrap();
+        drop(first);
+        assert!(second.directory().is_dir());
+        drop(second);
+        assert!(parent.is_dir(), "the second run found it there");
+        std::fs::remove_dir_all(scratch.path().join("new")).unwrap();
+        drop(Workspace::create(&parent, "run-3", &user()).unwrap());
+        assert!(!scratch.path().join("new").exists());
+        assert!(scratch.path().is_dir(), "it was there before");
+    }
+
+    #[test]
+    fn a_place_that_cannot_hold_workspaces_is_refused_and_nothing_is_made() {
+        let scratch = reachable_scratch();
+        let place = |name: &str| scratch.path().join(name);
+        let refused = |path: &Path| Workspace::check_place(path, &user()).unwrap_err();
+        std::fs::write(place("file"), "").unwrap();
+        let file = refused(&place("file"));
+        assert!(file.detail.unwrap().contains("not a directory"));
+        let below = refused(&place("file/below"));
+        assert!(below.detail.unwrap().contains("not a directory"));
+        std::fs::create_dir(place("open")).unwrap();
+        std::fs::set_permissions(place("open"), std::fs::Permissions::from_mode(0o1777)).unwrap();
+        let open = refused(&place("open"));
+        assert!(open.detail.unwrap().contains("others can write"));
+        Workspace::check_place(&place("new/one"), &user()).unwrap();
+        assert!(!place("new").exists());
     }
 }

@@ -3,7 +3,7 @@
 
 use super::Cluster;
 use crate::configuration;
-use crate::directory::{Control, DataDirectory};
+use crate::directory::{Control, DataDirectory, State};
 use crate::failure::failed;
 use crate::kernel;
 use crate::log;
@@ -17,6 +17,7 @@ use deltabench_model::installation::Installation;
 use deltabench_model::problem::Problem;
 use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +44,8 @@ const PREPARING: [(&str, &str, u32); 8] = [
     ("max_logical_replication_workers", "0", 100_000),
     ("event_triggers", "off", 170_000),
 ];
+/// And of a server that recovers: transactions may have been prepared and ended while the backup was taken.
+const RECOVERING: [(&str, &str, u32); 1] = [("max_prepared_transactions", "1000", 0)];
 /// What its session sets over the user's settings of the database and of all roles.
 const SESSION: [&str; 2] = [
     "SET default_transaction_read_only = off",
@@ -85,6 +88,9 @@ impl Cluster {
         from.copy(&data, owner, &|| go_on(interrupted))?;
         self.take_configuration(&own)?;
         tree::remove_tree(&own)?;
+        if from.is_backup() {
+            self.recover(from.path(), interrupted)?;
+        }
         kernel::sync_file_system(&data).map_err(|error| failed("sync", &data, &error))?;
         self.clean = true;
         Ok(())
@@ -131,9 +137,110 @@ impl Cluster {
         Ok(())
     }
 
+    /// Has a server of one session recover the copy of a base backup with the log that is in it. It has no
+    /// command of the user, follows no server, and makes no link to a tablespace elsewhere.
+    ///
+    /// Errors: the log is not whole, the backup has prepared transactions, an interruption.
+    fn recover(&self, backup: &Path, interrupted: &AtomicBool) -> Result<(), Problem> {
+        let (data, scratch) = (self.data_dir(), self.directory.join("recovery"));
+        tree::make_directory(&scratch, 0o700, self.user.owner())?;
+        // A server that recovers refuses tablespaces that are no links.
+        self.link_tablespaces(&data, &scratch)?;
+        self.write_preparing_with(&data, self.installation.version_num, &RECOVERING)?;
+        let links = data.join("pg_tblspc");
+        // The log may say that a tablespace was made: then a link to the original would be made here.
+        set_mode(&links, 0o500)?;
+        let recovered = self.run_recovery(interrupted);
+        set_mode(&links, 0o700)?;
+        if let Some(problem) = recovered? {
+            return Err(problem);
+        }
+        self.embed_tablespaces()?;
+        tree::remove_tree(&scratch)?;
+        if !entries(&data.join("pg_twophase"))?.is_empty() {
+            return Err(Problem::new(format!("{} has prepared transactions", backup.display()))
+                .detail("their locks would stay for ever")
+                .hint(
+                    "start a copy of it with its own version, end them with COMMIT PREPARED or ROLLBACK \
+                     PREPARED, and stop it",
+                ));
+        }
+        match self.control()?.state {
+            State::ShutDown => Ok(()),
+            state => Err(
+                Problem::new(format!("{} was not recovered", backup.display()))
+                    .detail(format!("pg_control of the copy says: {state:?}")),
+            ),
+        }
+    }
+
+    /// Why it could not be recovered.
+    ///
+    /// Errors: the server cannot be started, an interruption.
+    fn run_recovery(&self, interrupted: &AtomicBool) -> Result<Option<Problem>, Problem> {
+        let start = log::length(&self.log_path());
+        let program = self.installation.bin_dir.join("postgres");
+        let launch = Launch {
+            program: &program,
+            // Without input it ends as soon as it has recovered.
+            arguments: self.single("template1"),
+            user: &self.user,
+            directory: &self.directory,
+            log: &self.log_path(),
+            cores: None,
+            cgroups: &[],
+            environment: &[],
+            death_signal: libc::SIGQUIT,
+            piped: false,
+        };
+        let (mut child, handle) = launch.start()?;
+        while !handle.wait(INTERVAL) {
+            if interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        let ended = self.reap(&mut child, &handle)?;
+        go_on(interrupted)?;
+        let logged = log::since(&self.log_path(), start);
+        if ended && !has_failed(&logged) {
+            return Ok(None);
+        }
+        let end = log::last_lines(&logged, log::SHOWN_LINES);
+        Ok(Some(
+            Problem::new(format!(
+                "{} cannot recover the copy of the base backup",
+                self.installation.resolved
+            ))
+            .detail(end.clone())
+            .hint(way_out(&end)),
+        ))
+    }
+
+    /// Arguments of a server of one session.
+    fn single(&self, database: &str) -> Vec<OsString> {
+        vec![
+            "--single".into(),
+            "-D".into(),
+            self.data_dir().into(),
+            "-c".into(),
+            "exit_on_error=on".into(),
+            database.into(),
+        ]
+    }
+
     fn write_preparing(&self, data: &Path, version_num: u32) -> Result<(), Problem> {
+        self.write_preparing_with(data, version_num, &[])
+    }
+
+    fn write_preparing_with(
+        &self,
+        data: &Path,
+        version_num: u32,
+        more: &[(&str, &str, u32)],
+    ) -> Result<(), Problem> {
         let settings = PREPARING
             .iter()
+            .chain(more)
             .filter(|(_, _, since)| version_num >= *since);
         let settings: Vec<(String, String)> = settings
             .map(|(name, value, _)| ((*name).to_owned(), (*value).to_owned()))
@@ -155,18 +262,10 @@ impl Cluster {
         self.check_stopped("prepare")?;
         self.write_preparing(&self.data_dir(), self.installation.version_num)?;
         self.log_start = log::length(&self.log_path());
-        let data: OsString = self.data_dir().into();
         let program = self.installation.bin_dir.join("postgres");
         let launch = Launch {
             program: &program,
-            arguments: vec![
-                "--single".into(),
-                "-D".into(),
-                data,
-                "-c".into(),
-                "exit_on_error=on".into(),
-                database.into(),
-            ],
+            arguments: self.single(database),
             user: &self.user,
             directory: &self.directory,
             log: &self.log_path(),
@@ -188,10 +287,7 @@ impl Cluster {
             .wait()
             .map_err(|error| failed("wait for", &program, &error))?;
         let logged = log::since(&self.log_path(), self.log_start);
-        let failed = ["FATAL:  ", "PANIC:  ", "ERROR:  "]
-            .iter()
-            .any(|word| logged.contains(word));
-        if !status.success() || failed {
+        if !status.success() || has_failed(&logged) {
             let end = log::last_lines(&logged, log::SHOWN_LINES);
             return Err(Problem::new(format!(
                 "{} cannot prepare the copy of the data directory",
@@ -284,7 +380,7 @@ impl Cluster {
         }
         let status = child.wait();
         let status =
-            status.map_err(|error| failed("wait for pg_upgrade in", &self.directory, &error))?;
+            status.map_err(|error| failed("wait for a program in", &self.directory, &error))?;
         Ok(status.success())
     }
 
@@ -321,6 +417,17 @@ impl Cluster {
         }
         Ok(())
     }
+}
+
+/// Whether a server said that something failed.
+fn has_failed(logged: &str) -> bool {
+    let words = ["FATAL:  ", "PANIC:  ", "ERROR:  "];
+    words.iter().any(|word| logged.contains(word))
+}
+
+fn set_mode(path: &Path, mode: u32) -> Result<(), Problem> {
+    let mode = std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(path, mode).map_err(|error| failed("change", path, &error))
 }
 
 /// Errors: the user wants to stop.
@@ -374,6 +481,19 @@ fn values(said: &str) -> Vec<String> {
 fn way_out(log: &str) -> &'static str {
     if log.contains("locale") || log.contains("ICU") || log.contains("collation") {
         "install the locale on this machine (locale-gen), or use targets with it, such as installed:VERSION"
+    } else if log.contains("Tablespace/CREATE") {
+        "a tablespace was made while the backup was taken, and a server would make a link to it: take \
+         another backup"
+    } else if [
+        "WAL ends before",
+        "checkpoint record",
+        "requested WAL segment",
+    ]
+    .iter()
+    .any(|words| log.contains(words))
+    {
+        "its write-ahead log is not in it: take the backup with `pg_basebackup -X stream`, or let a server \
+         of its own version recover a copy of it with restore_command, and stop that server"
     } else if log.contains("could not access file") || log.contains("could not load library") {
         "use targets that have this library, such as installed:VERSION or path:DIR"
     } else {
@@ -400,6 +520,9 @@ mod tests {
                 .contains("locale-gen")
         );
         assert!(way_out("could not access file \"$libdir/postgis-3\"").contains("library"));
+        assert!(way_out("FATAL:  WAL ends before end of online backup").contains("-X stream"));
+        let made = "FATAL:  Permission denied\nCONTEXT:  WAL redo at 0/1 for Tablespace/CREATE: 1";
+        assert!(way_out(made).contains("another backup"));
         assert!(way_out("PANIC").contains("its own server"));
     }
 
