@@ -1,6 +1,7 @@
 //! Where servers live on this machine.
 
 use crate::arguments::conditions::{HugePagesWord, Servers};
+use crate::cluster_dirs;
 use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
@@ -17,8 +18,13 @@ use deltabench_server::{ServerUser, Workspace, sweep};
 /// The host of the request, after what killed runs left there has been cleared away.
 pub fn swept_host(arguments: &Servers, config: &Config) -> Result<Host, Failure> {
     let host = host(arguments, config).map_err(Failure::Refused)?;
-    for swept in sweep(&host.workspaces) {
+    let mut parents = cluster_dirs::remembered(&config.lab);
+    parents.insert(host.workspaces.clone());
+    for swept in parents.iter().flat_map(|parent| sweep(parent)) {
         say(&swept);
+    }
+    if arguments.cluster_dir.is_some() {
+        cluster_dirs::remember(&config.lab, &host.workspaces);
     }
     // After the servers that were in them have been stopped.
     let groups = remove_left_over_cgroups();
@@ -31,6 +37,8 @@ pub fn swept_host(arguments: &Servers, config: &Config) -> Result<Host, Failure>
 }
 
 /// The host as the options describe it.
+///
+/// Errors: no such account; a directory for clusters that cannot be used.
 pub fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
     let user = ServerUser::choose(arguments.server_user.as_deref())?;
     let workspaces = match &arguments.cluster_dir {
@@ -39,6 +47,9 @@ pub fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
         })?,
         None => Workspace::default_parent(&user, &config.lab),
     };
+    if arguments.cluster_dir.is_some() {
+        Workspace::check_place(&workspaces, &user)?;
+    }
     let huge_pages = match arguments.huge_pages {
         HugePagesWord::Try => HugePagesWish::Try,
         HugePagesWord::On => HugePagesWish::On,

@@ -13,6 +13,7 @@ mod bisect;
 mod calibrate;
 mod capture;
 mod clock;
+mod cluster_dirs;
 mod config;
 mod configs;
 mod console;

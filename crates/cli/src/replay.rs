@@ -32,6 +32,8 @@ use deltabench_replay::{
     Answer, Consent, Data, DumpFile, End, Request, Stopped, Survey, Wish, check_versions, survey,
 };
 use deltabench_report::{replayed_json, replayed_markdown, replayed_page, replayed_text};
+use deltabench_run::fleet::Host;
+use deltabench_server::{ServerUser, Workspace};
 use source::Source;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,7 +44,7 @@ use timed::{Place, Timing};
 const PREFIX: &str = "replay-";
 /// Exit code of a replay in which something fails that worked on the base, or is slower.
 const FAILS: u8 = 1;
-/// Of one that has no verdict on the workload.
+/// Of one that has no verdict on the workload, or cannot compare much of it.
 const INCONCLUSIVE: u8 = 3;
 /// Of one whose host or placebo allows none.
 const UNFIT: u8 = 4;
@@ -63,24 +65,16 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
     let clock = clock::wish(arguments, &capture).map_err(Failure::Refused)?;
     let source = Source::of(arguments, config)?;
     let data = source.data();
+    let user = source.server_user(arguments.server_user.as_deref());
+    let user = user.map_err(Failure::Refused)?;
     if arguments.dry_run {
+        let data = (data, user.as_ref());
         let told = outlook::outlook((arguments, &clock), &specs, &capture, data);
         print_stdout(&told.map_err(Failure::Refused)?)?;
         return Ok(0);
     }
-    let servers = match data.is_ours() {
-        true => wishes((arguments, &source), &specs, config),
-        false => as_is::wishes(&specs),
-    };
-    let servers = servers.map_err(Failure::Refused)?;
-    if let Some(copied) = data.directory() {
-        check_versions(copied.directory, &servers).map_err(Failure::Refused)?;
-        let told = source::settings_told(copied.directory, arguments.configuration.is_some());
-        told.map_err(Failure::Refused)?
-            .iter()
-            .for_each(|line| say(line));
-    }
-    let host = swept_host(&of_machine(arguments), config)?;
+    let host = host(arguments, user, config)?;
+    let servers = servers((arguments, &source), &specs, config).map_err(Failure::Refused)?;
     let interrupted = interrupt::flag()?;
     let name = format!("{PREFIX}{}", run_name(now().0, seed_from_clock()));
     let store = open_store(config)?;
@@ -121,6 +115,71 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
     carry_out(&request, timing.as_ref(), place)
 }
 
+/// The host; `user` runs the servers if it is not the usual account.
+fn host(
+    arguments: &ReplayArguments,
+    user: Option<ServerUser>,
+    config: &Config,
+) -> Result<Host, Failure> {
+    let mut host = swept_host(&of_machine(arguments), config)?;
+    if let Some(user) = user {
+        Workspace::check_place(&host.workspaces, &user).map_err(Failure::Refused)?;
+        host.user = user;
+    }
+    Ok(host)
+}
+
+/// The servers, which may be on the tables that are there. Says what settings of a data directory they get.
+fn servers(
+    (arguments, source): (&ReplayArguments, &Source),
+    specs: &[TargetSpec],
+    config: &Config,
+) -> Result<Vec<Wish>, Problem> {
+    let data = source.data();
+    let servers = match data.is_ours() {
+        true => wishes((arguments, source), specs, config)?,
+        false => as_is::wishes(specs)?,
+    };
+    check_distinct(arguments.same_target, &servers)?;
+    if let Some(copied) = data.directory() {
+        check_versions(copied.directory, &servers)?;
+        let told = source::settings_told(copied.directory, arguments.configuration.is_some());
+        told?.iter().for_each(|line| say(line));
+    }
+    Ok(servers)
+}
+
+/// Refuses a server that is there twice, unless that is meant.
+fn check_distinct(same_target: bool, servers: &[Wish]) -> Result<(), Problem> {
+    let is_same = |one: &Wish, other: &Wish| {
+        let (first, second) = (&one.installation, &other.installation);
+        (&first.bin_dir, &first.remote) == (&second.bin_dir, &second.remote)
+            && one.settings == other.settings
+    };
+    let mut pairs = servers.iter().enumerate().flat_map(|(place, one)| {
+        let earlier = servers.iter().take(place);
+        earlier.map(move |other| (other, one))
+    });
+    let same = pairs.find(|(one, other)| is_same(one, other));
+    let Some((one, other)) = same.filter(|_| !same_target) else {
+        return Ok(());
+    };
+    let (one, other) = (&one.installation, &other.installation);
+    Err(Problem::new(format!(
+        "{} and {} are the same server",
+        one.asked, other.asked
+    ))
+    .detail(match one.remote {
+        Some(_) => format!("both are {}", one.resolved),
+        None => format!(
+            "both are {} in {}, with the same settings",
+            one.resolved,
+            one.bin_dir.display()
+        ),
+    })
+    .hint("to compare a server with itself on purpose (an A/A run), add --same-target"))
+}
+
 /// Asks the servers, measures them if times are wanted, and publishes.
 fn carry_out(
     request: &Request<'_>,
@@ -150,6 +209,13 @@ fn carry_out(
                 more => format!(", with {more} tablespaces"),
             }
         ));
+        if directory.is_backup() {
+            say(
+                "it is a base backup: a server of one session recovers the first copy, with its log alone",
+            );
+        }
+        let functions = request.consent.functions;
+        say(&source::account_told(directory, request.user, functions));
     }
     let found = deltabench_replay::replay(request, &mut say);
     let Some(found) = answer(found, request.data)? else {
@@ -327,7 +393,12 @@ fn code(replayed: &Replayed) -> Result<u8, Failure> {
         return Ok(FAILS);
     }
     if replayed.has_answer() {
-        return Ok(replayed.times.as_ref().map_or(0, of_times));
+        let mut candidates = 1..replayed.servers.len();
+        let open = candidates.any(|place| replayed.not_compared(place).is_some());
+        return Ok(match replayed.times.as_ref().map_or(0, of_times) {
+            0 if open => INCONCLUSIVE,
+            code => code,
+        });
     }
     Err(Failure::Failed(
         Problem::new("nothing could be compared")

@@ -1,5 +1,6 @@
 //! The lab's store, opened.
 
+use crate::cluster_dirs;
 use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
@@ -49,9 +50,11 @@ pub fn warn_of_lost_files(store: &Store) -> Result<(), Failure> {
 
 /// The lab's store, made if there is none.
 pub fn open_store(config: &Config) -> Result<Store, Failure> {
-    Store::open(&config.lab).map_err(|error| {
+    let store = Store::open(&config.lab).map_err(|error| {
         Failure::Refused(Problem::new("the lab directory cannot be used").detail(error.to_string()))
-    })
+    })?;
+    cluster_dirs::lab_is_there(&config.lab);
+    Ok(store)
 }
 
 /// A store that fails, as exit code 5.

@@ -3,6 +3,7 @@
 //! Nothing here holds a value of the user: texts are normalised, plans have `?` for constants.
 
 use crate::problem::Problem;
+use crate::units::to_f64;
 use serde::{Deserialize, Serialize};
 
 /// Name and version of the JSON.
@@ -567,6 +568,19 @@ impl ReplayVerdict {
     }
 }
 
+/// Statements that fail on the base and on a candidate: nothing of them is compared.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NotCompared {
+    /// Those that fail with some of their values or with all.
+    pub statements: u64,
+    /// All statements; of servers that already run, all reads.
+    pub of: u64,
+    /// Their share of the capture, by time or else by calls, 0 to 1; absent if the capture has neither.
+    pub share: Option<f64>,
+    /// The error of the most tuples of a statement.
+    pub failure: Option<ReplayFailure>,
+}
+
 /// What a note begins with that says why a replay could not go on.
 const BROKEN_OFF: &str = "broken-off: ";
 
@@ -589,6 +603,40 @@ impl Replayed {
     /// Whether a server did not refuse any statement: else there is nothing to compare.
     pub fn has_answer(&self) -> bool {
         self.covered.statements > 0
+    }
+
+    /// What fails on the base and on this candidate, if it is so much that a reader must know it first.
+    pub fn not_compared(&self, place: usize) -> Option<NotCompared> {
+        /// A capture has mistakes of its users, which fail everywhere. A fifth is more than that: a role, a
+        /// schema or a right is missing here.
+        const MUCH: f64 = 0.2;
+        let failed = |on: Option<&OnServer>| {
+            let failures = on.into_iter().flat_map(|on| &on.failures);
+            failures.map(|failure| failure.tuples).sum::<u64>()
+        };
+        let mut found = NotCompared::default();
+        let (mut parts, mut share) = (0.0, 0.0);
+        let mut most: Option<&ReplayFailure> = None;
+        // A role that may only read, as servers that already run should have one, cannot even explain writes.
+        let counts = |one: &&ReplayedStatement| self.data.is_some() || one.kind == "read";
+        for statement in self.statements.iter().filter(counts) {
+            found.of += 1;
+            let on = |place: usize| statement.servers.get(place);
+            let tuples = failed(on(0)).min(failed(on(place))).min(statement.tuples);
+            if tuples == 0 {
+                continue;
+            }
+            let part = to_f64(tuples) / to_f64(statement.tuples);
+            found.statements += 1;
+            parts += part;
+            share += statement.share.unwrap_or(0.0) * part;
+            let failures = on(0).into_iter().flat_map(|on| &on.failures);
+            most = failures.chain(most).max_by_key(|failure| failure.tuples);
+        }
+        let all = to_f64(found.of);
+        found.share = self.covered.share.map(|_| share);
+        found.failure = most.cloned();
+        (found.statements > 0 && (share >= MUCH || parts >= all * MUCH)).then_some(found)
     }
 
     /// Whether a statement, or the whole workload, takes longer on a candidate.

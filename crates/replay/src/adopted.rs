@@ -3,6 +3,7 @@
 //! The directory itself is only read. What a copy must never do is taken out of it before its first start
 //! with sockets: subscriptions, user mappings, event triggers, slots, passwords, libraries to load.
 
+use crate::dump::reaching_out;
 use crate::reach::{DATABASE, ROLE};
 use crate::request::{DirectoryData, Request, Wish};
 use crate::session::{query, quoted, run};
@@ -42,8 +43,55 @@ pub struct Adopted {
     pub extensions: BTreeSet<String>,
     /// Its foreign servers.
     pub foreign_servers: BTreeSet<String>,
+    /// Languages that are not trusted, and libraries of functions that belong to no extension.
+    pub programs: BTreeSet<String>,
+    /// Whether the directory is a base backup, which was recovered in the first copy.
+    pub recovered: bool,
     /// Places of the servers whose copy `pg_upgrade` made.
     pub upgraded: Vec<usize>,
+}
+
+impl Adopted {
+    /// With what functions of the database reach files or other machines, as the account of their server.
+    fn reaching(&self) -> Vec<&str> {
+        let reaching = reaching_out(&self.extensions, &self.foreign_servers).into_iter();
+        reaching
+            .chain(self.programs.iter().map(String::as_str))
+            .collect()
+    }
+
+    /// Refuses copies whose functions could change the directory itself.
+    ///
+    /// Errors: the account of the servers may write to the directory, the database has functions that reach
+    /// files, and the user has not accepted it.
+    fn check_account(
+        &self,
+        request: &Request<'_>,
+        directory: &DataDirectory,
+    ) -> Result<(), Problem> {
+        let reaching = self.reaching();
+        if reaching.is_empty() || request.consent.functions {
+            return Ok(());
+        }
+        let Some(place) = directory.changeable_by(request.user) else {
+            return Ok(());
+        };
+        Err(Problem::new(format!(
+            "functions of the copies could change {}",
+            directory.path().display()
+        ))
+        .detail(format!(
+            "the database has {}, with which functions reach files and other servers as {}, who may write \
+             to {}",
+            reaching.join(", "),
+            request.user.name,
+            place.display()
+        ))
+        .hint(
+            "run deltabench as root: then servers run as an account that cannot; or as a user who can only \
+             read the directory; or add --allow-functions if you know these functions",
+        ))
+    }
 }
 
 /// `17`, or `9.6`.
@@ -131,6 +179,7 @@ pub fn clusters(
         .get(first)
         .map_or(0, |wish| wish.installation.version_num);
     let mut adopted = prepare(&mut seed, version_num, request, data)?;
+    adopted.check_account(request, directory)?;
     let mut others = Vec::new();
     for (place, wish) in request
         .servers
@@ -194,6 +243,8 @@ fn prepare(
         subscriptions: known.subscriptions,
         extensions: with('e'),
         foreign_servers: with('f'),
+        programs: with('l'),
+        recovered: data.directory.is_backup(),
         upgraded: Vec::new(),
     })
 }
@@ -372,6 +423,13 @@ fn of_database() -> Vec<String> {
     let asked = [
         "SELECT 'e' || extname FROM pg_catalog.pg_extension",
         "SELECT 'fthe foreign server ' || srvname FROM pg_catalog.pg_foreign_server",
+        "SELECT 'lthe language ' || lanname FROM pg_catalog.pg_language WHERE NOT lanpltrusted \
+         AND lanname NOT IN ('internal', 'c')",
+        "SELECT DISTINCT 'lthe library ' || p.probin FROM pg_catalog.pg_proc p \
+         JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
+         WHERE l.lanname = 'c' AND p.oid >= 16384 AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d \
+         WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid = p.oid \
+         AND d.deptype = 'e')",
     ];
     HARMLESS
         .into_iter()
@@ -473,6 +531,28 @@ mod tests {
         assert!(known.taken.is_empty() && known.databases.contains("shop"));
         let taken = Known::of(&["xdeltabench".to_owned()]);
         assert_eq!(taken.taken.len(), 1);
+    }
+
+    #[test]
+    fn what_reaches_files_of_the_machine_is_named_wherever_it_is() {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let adopted = Adopted {
+            extensions: set(&["hstore", "plperlu"]),
+            foreign_servers: set(&["the foreign server files"]),
+            programs: set(&["the library /usr/lib/shop.so"]),
+            ..Adopted::default()
+        };
+        let found = [
+            "plperlu",
+            "the foreign server files",
+            "the library /usr/lib/shop.so",
+        ];
+        assert_eq!(adopted.reaching(), found);
+        let harmless = Adopted {
+            extensions: set(&["hstore", "plpgsql"]),
+            ..Adopted::default()
+        };
+        assert!(harmless.reaching().is_empty());
     }
 
     #[test]

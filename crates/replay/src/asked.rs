@@ -491,6 +491,13 @@ fn data(request: &Request<'_>, servers: &Servers<'_>) -> Option<ReplayedData> {
 /// What was taken out of copies of a data directory, and how those of other versions were made.
 fn of_directory(adopted: &Adopted, servers: &Servers<'_>) -> Vec<String> {
     let mut notes = Vec::new();
+    if adopted.recovered {
+        notes.push(
+            "the directory is a base backup: a server of one session recovered a copy of it with the \
+             write-ahead log that is in it; unlogged tables are empty"
+                .to_owned(),
+        );
+    }
     let upgraded = adopted
         .upgraded
         .iter()

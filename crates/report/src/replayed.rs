@@ -57,6 +57,9 @@ pub fn replayed_text(replayed: &Replayed, width: usize) -> String {
 
 fn of_candidate(replayed: &Replayed, place: usize, width: usize) -> Vec<String> {
     let mut lines = wrapped(&head(replayed, place), width, 0, 2);
+    if let Some(text) = not_compared(replayed, place) {
+        lines.extend(wrapped(&text, width, 2, 4));
+    }
     if let Some(data) = data::sentence(replayed, place) {
         lines.extend(wrapped(&data, width, 2, 4));
     }
@@ -156,6 +159,33 @@ pub(crate) fn head(replayed: &Replayed, place: usize) -> String {
         covered(replayed),
         found_words(replayed, place)
     )
+}
+
+/// `NOT COMPARED: 12 of 29 statements, 41.2 % of the time, fail on both servers, …`; absent if few do.
+fn not_compared(replayed: &Replayed, place: usize) -> Option<String> {
+    let found = replayed.not_compared(place)?;
+    let weight = replayed.covered.weighted_by.words();
+    let share = found.share.map_or_else(String::new, |share| {
+        format!(", {:.1} % {weight},", share * 100.0)
+    });
+    let failure = found.failure.map_or_else(String::new, |failure| {
+        format!(
+            ", for example with {} {}",
+            failure.sqlstate, failure.message
+        )
+    });
+    let way_out = match &replayed.data {
+        Some(data) if data.directory.is_none() => {
+            "; dump with owners and privileges (without -O and -x), and all schemas of the statements"
+        }
+        _ => "",
+    };
+    Some(format!(
+        "NOT COMPARED: {} of {}{share} fail on both servers{failure}; what this report says is about the \
+         others{way_out}",
+        found.statements,
+        plural(found.of, "statement"),
+    ))
 }
 
 /// A server with the settings that not all of them have.

@@ -106,6 +106,9 @@ pub struct ReplayArguments {
     /// List what would be sent, and to which servers; start nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Compare a target with itself on purpose (an A/A run)
+    #[arg(long, help_heading = "Servers")]
+    pub same_target: bool,
     /// A setting of every server; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", help_heading = "Servers")]
     pub settings: Vec<String>,
@@ -130,7 +133,8 @@ pub struct ReplayArguments {
     /// Data checksums of the servers
     #[arg(long, value_enum, default_value_t = Checksums::Default, help_heading = "Servers")]
     pub checksums: Checksums,
-    /// Unprivileged user that runs the servers when deltabench is root [default: postgres, else nobody]
+    /// Unprivileged user that runs the servers when deltabench is root [default: postgres, else nobody; for
+    /// datadir: the first of nobody, postgres and daemon that cannot change the directory]
     #[arg(long, value_name = "USER", help_heading = "On this machine")]
     pub server_user: Option<String>,
     /// Directory for data directories and sockets, which are removed at the end [default: in the lab, for

@@ -1,14 +1,14 @@
 //! What a replay would send, and to which servers.
 
 use super::clock;
-use super::source::settings_told;
+use super::source::{account_told, settings_told};
 use super::{COPY_LIMIT, consent, timeout};
 use crate::arguments::replay::{ReplayArguments, Values};
 use deltabench_capture::{Capture, Kind};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
 use deltabench_replay::{ClockWish, Consent, Data, Job, Survey, Work, wanting};
-use deltabench_server::DataDirectory;
+use deltabench_server::{DataDirectory, ServerUser};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -19,11 +19,11 @@ pub fn outlook(
     (arguments, clock): (&ReplayArguments, &ClockWish),
     specs: &[TargetSpec],
     capture: &Capture,
-    data: Data<'_>,
+    (data, user): (Data<'_>, Option<&ServerUser>),
 ) -> Result<String, Problem> {
     let mut lines = match data {
         Data::Dump { file, survey } => loading(arguments, file.path(), survey),
-        Data::Directory(data) => copying(arguments, data.directory)?,
+        Data::Directory(data) => copying(arguments, data.directory, user)?,
         Data::AsIs => looking(specs),
     };
     lines.extend(clock::outlook(clock));
@@ -56,10 +56,14 @@ fn targets(arguments: &ReplayArguments) -> String {
     all.map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// What deltabench does with a data directory.
+/// What deltabench does with a data directory; `user` runs the servers.
 ///
 /// Errors: its settings cannot be read.
-fn copying(arguments: &ReplayArguments, directory: &DataDirectory) -> Result<Vec<String>, Problem> {
+fn copying(
+    arguments: &ReplayArguments,
+    directory: &DataDirectory,
+    user: Option<&ServerUser>,
+) -> Result<Vec<String>, Problem> {
     let mut lines = vec![
         format!(
             "new servers of deltabench, on local sockets: {}; deltabench sends nothing to any other server",
@@ -73,6 +77,15 @@ fn copying(arguments: &ReplayArguments, directory: &DataDirectory) -> Result<Vec
             directory.bytes() >> 20
         ),
     ];
+    if directory.is_backup() {
+        lines.push(
+            "it is a base backup: a server of one session would recover the first copy, with the write-ahead \
+             log that is in it and nothing else"
+                .to_owned(),
+        );
+    }
+    let told = user.map(|user| account_told(directory, user, arguments.allow_functions));
+    lines.extend(told);
     lines.extend(settings_told(directory, arguments.configuration.is_some())?);
     Ok(lines)
 }

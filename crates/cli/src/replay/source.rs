@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use deltabench_model::problem::Problem;
 use deltabench_model::work::replay::ReplaySetup;
 use deltabench_replay::{Data, DirectoryData, DumpFile, Survey};
-use deltabench_server::{DataDirectory, DirectorySettings};
+use deltabench_server::{DataDirectory, DirectorySettings, ServerUser, choose_apart};
 use std::path::{Path, PathBuf};
 
 /// What the path of a data directory begins with in `--data`.
@@ -98,6 +98,17 @@ impl Source {
         }
     }
 
+    /// The account for servers on copies of a data directory, which root chooses so that it cannot change the
+    /// directory; absent for other tables. `asked` is the user's.
+    ///
+    /// Errors: those of [`choose_apart`].
+    pub fn server_user(&self, asked: Option<&str>) -> Result<Option<ServerUser>, Problem> {
+        match self {
+            Self::Directory { directory, .. } => choose_apart(asked, directory).map(Some),
+            Self::Dump(_) | Self::AsIs => Ok(None),
+        }
+    }
+
     /// What tells it from another one with the same path; absent if the servers had the tables.
     pub fn sha256(&self) -> Option<&str> {
         match self {
@@ -132,6 +143,23 @@ fn is_inside(place: &Path, directory: &Path) -> bool {
 /// The path of a data directory in `--data`.
 fn directory(data: &Path) -> Option<PathBuf> {
     data.to_str()?.strip_prefix(DIRECTORY).map(PathBuf::from)
+}
+
+/// Who runs the servers on copies, and what that means for the directory.
+pub fn account_told(directory: &DataDirectory, user: &ServerUser, functions: bool) -> String {
+    let (name, path) = (&user.name, directory.path().display());
+    match (directory.changeable_by(user), functions) {
+        (None, _) => format!("servers run as {name}, who cannot change {path}"),
+        (Some(_), true) => format!(
+            "warning: servers run as {name}, who may also write to {path}: a function of the database that \
+             reaches files could change it, and --allow-functions lets it"
+        ),
+        (Some(_), false) => format!(
+            "servers run as {name}, who may also write to {path}: if the database has an extension, language \
+             or foreign server that reaches files or other machines, deltabench stops before it starts a \
+             server with a socket"
+        ),
+    }
 }
 
 /// Settings with the name that reports give them.

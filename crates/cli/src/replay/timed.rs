@@ -262,7 +262,7 @@ pub fn resume(
     let found = super::sha256(&capture_path).map_err(Failure::Refused)?;
     same_file(&setup.capture, found.as_deref()).map_err(Failure::Refused)?;
     let capture = Capture::open(&capture_path).map_err(Failure::Refused)?;
-    let source = same_source(setup)?;
+    let source = same_source(setup, arguments, &mut bench)?;
     let (host, interrupted) = (bench.host.clone(), Arc::clone(&bench.interrupted));
     let request = Request {
         name: run,
@@ -356,9 +356,18 @@ fn wishes(plan: &Plan, setup: &ReplaySetup) -> Result<Vec<Wish>, Problem> {
     servers.zip(&setup.settings).map(wish).collect()
 }
 
-/// The dump or data directory that a replay began with.
-fn same_source(setup: &ReplaySetup) -> Result<Source, Failure> {
+/// The dump or data directory that a replay began with; the bench gets the account that may run servers on
+/// copies of it.
+fn same_source(
+    setup: &ReplaySetup,
+    arguments: &Resume,
+    bench: &mut Bench,
+) -> Result<Source, Failure> {
     let source = Source::again(setup)?;
+    let user = source.server_user(arguments.servers.server_user.as_deref());
+    if let Some(user) = user.map_err(Failure::Refused)? {
+        bench.host.user = user;
+    }
     if let (Some(known), Some(sha256)) = (&setup.data, source.sha256()) {
         same_file(known, Some(sha256)).map_err(Failure::Refused)?;
     }

@@ -293,6 +293,7 @@ fn a_server_against_itself_has_no_finding_and_its_report_is_printed_again() {
         "--draws",
         "1",
         "--allow-functions",
+        "--same-target",
         "--clock",
         "2026-10-29 02:00+02",
     ]);
@@ -411,6 +412,10 @@ fn what_cannot_be_replayed_is_refused_before_a_server_starts() {
             "SJIS",
         ),
         (file("utf16.dump", b"\xff\xfes\0e\0"), "UTF-16"),
+        (
+            file("server.log", b"2026-11-26 UTC [7] LOG:  started; ready\n"),
+            "line 1 begins no statement of SQL",
+        ),
         ("nowhere.dump".to_owned(), "cannot read nowhere.dump"),
     ];
     let shop = shop.to_str().unwrap();
@@ -434,6 +439,10 @@ fn what_cannot_be_replayed_is_refused_before_a_server_starts() {
     refused(
         &["postgres:17", "postgres:18", "--no-execute", "--data", dump],
         "add --plans-only",
+    );
+    refused(
+        &["postgres:18", "postgres:18", "--plans-only", "--data", dump],
+        "add --same-target",
     );
     refused(
         &[

@@ -1,14 +1,16 @@
 //! `deltabench replay` on copies of a data directory, with real servers.
 
-use crate::lab::{Lab, join, text};
+use crate::lab::{Lab, join, signal, text};
 use crate::replaying::{SECRET, answer, prepared, shop};
 use deltabench_capture::{Capture, Kind, Statement};
 use deltabench_driver::Client;
+use deltabench_model::endpoint::Endpoint;
 use deltabench_replay::{DumpFile, Loading, load};
 use deltabench_testkit::{Cluster, whole_installation};
 use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -23,9 +25,12 @@ fn directory(lab: &Lab, cluster: &mut Cluster, publisher: u16) -> PathBuf {
     let connect =
         |login: &_| Client::connect(&cluster.endpoint(), login, Duration::from_secs(20)).unwrap();
     let mut client = connect(&login);
+    let fast = place(cluster).0.join("fast");
     for sql in [
         "CREATE DATABASE shop",
         "CREATE DATABASE other",
+        &format!("COPY (SELECT 1) TO PROGRAM 'mkdir {}'", fast.display()),
+        &format!("CREATE TABLESPACE fast LOCATION '{}'", fast.display()),
         "CREATE ROLE reporting SUPERUSER LOGIN PASSWORD 'secret-password'",
     ] {
         client.execute(sql).unwrap();
@@ -42,6 +47,8 @@ fn directory(lab: &Lab, cluster: &mut Cluster, publisher: u16) -> PathBuf {
     let publisher =
         format!("host=127.0.0.1 port={publisher} user=postgres dbname=shop connect_timeout=2");
     for sql in [
+        "CREATE TABLE shop.quick TABLESPACE fast AS SELECT n FROM generate_series(1, 5000) AS n",
+        "GRANT SELECT ON shop.quick TO public",
         "UPDATE shop.orders SET status = status + 1",
         "UPDATE shop.orders SET status = status - 1",
         &format!(
@@ -58,6 +65,8 @@ fn directory(lab: &Lab, cluster: &mut Cluster, publisher: u16) -> PathBuf {
         client.execute(sql).unwrap();
     }
     drop(client);
+    attack(cluster, &lab.path().join("noted"));
+    back_up(lab, cluster, &fast);
     let data = cluster.stop();
     // What would harm, or leave this machine; and a setting that makes another plan.
     let settings = "enable_indexscan = off\nenable_bitmapscan = off\nenable_indexonlyscan = off\n\
@@ -67,6 +76,55 @@ fn directory(lab: &Lab, cluster: &mut Cluster, publisher: u16) -> PathBuf {
     conf.push_str(settings);
     std::fs::write(data.join("postgresql.conf"), conf).unwrap();
     data
+}
+
+/// The directory of a cluster, which has its data and its socket, and the number of the socket.
+fn place(cluster: &Cluster) -> (PathBuf, u16) {
+    match cluster.endpoint() {
+        Endpoint::Unix { directory, port } => (directory, port),
+        other => panic!("{other:?} is no local socket"),
+    }
+}
+
+/// A base backup of the running server, as its owner makes it.
+fn back_up(lab: &Lab, cluster: &Cluster, fast: &Path) {
+    let (directory, port) = place(cluster);
+    let to = lab.path().join("backup");
+    let mapping = format!("{}={}", fast.display(), lab.path().join("quick").display());
+    let made = Command::new(whole_installation().bin_dir.join("pg_basebackup"))
+        .args(["-X", "stream", "-c", "fast", "-U", "postgres", "-D"])
+        .arg(&to)
+        .args(["-T", &mapping, "-p", &port.to_string(), "-h"])
+        .arg(&directory)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", text(&made.stderr));
+}
+
+/// A function in database `other` that only reads, of a table whose rows a program writes: it tries to write
+/// into the data directory, and notes who it is in `noted`.
+fn attack(cluster: &Cluster, noted: &Path) {
+    let mut login = cluster.login();
+    login.database = "other".to_owned();
+    let mut client = Client::connect(&cluster.endpoint(), &login, Duration::from_secs(20)).unwrap();
+    let program = format!(
+        "touch {}/touched; id -un >> {}; echo row",
+        place(cluster).0.join("data").display(),
+        noted.display()
+    );
+    for sql in [
+        "SET default_transaction_read_only = off",
+        "CREATE EXTENSION file_fdw",
+        "CREATE SERVER files FOREIGN DATA WRAPPER file_fdw",
+        &format!(
+            "CREATE FOREIGN TABLE rows (line text) SERVER files OPTIONS (program '{program}')"
+        ),
+        "GRANT SELECT ON rows TO public",
+        "CREATE FUNCTION innocent() RETURNS bigint STABLE LANGUAGE plpgsql AS \
+         $$ BEGIN RETURN (SELECT count(*) FROM rows); END $$",
+    ] {
+        client.execute(sql).unwrap();
+    }
 }
 
 /// Files with their sizes and times.
@@ -127,7 +185,7 @@ fn refused(output: &Output) -> String {
 fn copies_of_a_data_directory_keep_its_bloat_and_never_reach_its_publisher() {
     let lab = Lab::new();
     let tree = whole_installation();
-    let mut cluster = Cluster::start(&tree.bin_dir, "", &SETTINGS);
+    let mut cluster = Cluster::start(&tree.bin_dir, "local replication all trust", &SETTINGS);
     let publisher = TcpListener::bind("127.0.0.1:0").unwrap();
     publisher.set_nonblocking(true).unwrap();
     let data = directory(&lab, &mut cluster, publisher.local_addr().unwrap().port());
@@ -138,7 +196,15 @@ fn copies_of_a_data_directory_keep_its_bloat_and_never_reach_its_publisher() {
     let replay = |candidate: &str, more: &[&str]| {
         let capture = capture.to_str().unwrap();
         let all = [
-            "replay", capture, &target, candidate, "--data", &source, "--draws", "1",
+            "replay",
+            capture,
+            &target,
+            candidate,
+            "--data",
+            &source,
+            "--draws",
+            "1",
+            "--same-target",
         ];
         lab.run(&join(&all, more))
     };
@@ -212,5 +278,149 @@ fn copies_of_a_data_directory_keep_its_bloat_and_never_reach_its_publisher() {
         running.contains("postmaster.pid is there") && running.contains("hint:"),
         "{running}"
     );
-    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    assert!(lab.servers().is_empty() && !lab.clusters().exists());
+}
+
+/// A capture with one statement.
+fn single(lab: &Lab, name: &str, sql: &str) -> String {
+    let path = lab.path().join(format!("{name}.capture"));
+    let capture = Capture {
+        statements: vec![Statement {
+            rows: None,
+            database: None,
+            search_path: None,
+            ..prepared(name, sql, &[Vec::new()])
+        }],
+        ..Capture::default()
+    };
+    capture.write(&path).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Who may do what to whom: one server of a distribution, its directory and a base backup of it.
+#[test]
+fn copies_cannot_change_their_original_and_a_base_backup_is_recovered_in_its_copy() {
+    let lab = Lab::new();
+    let tree = whole_installation();
+    let mut cluster = Cluster::start(&tree.bin_dir, "local replication all trust", &SETTINGS);
+    let noted = lab.path().join("noted");
+    std::fs::write(&noted, "").unwrap();
+    std::fs::set_permissions(&noted, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let data = directory(&lab, &mut cluster, 1);
+    let before = files(&data);
+    let target = format!("path:{}", tree.bin_dir.parent().unwrap().display());
+    let source = |data: &Path| format!("datadir:{}", data.display());
+    let arguments = |capture: &str, source: &str, database: &str| {
+        let all = [
+            "replay",
+            capture,
+            &target,
+            &target,
+            "--data",
+            source,
+            "--database",
+            database,
+        ];
+        let more = ["--plans-only", "--draws", "1", "--same-target"];
+        join(&all, &more)
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let run = |arguments: &[String], more: &[&str]| {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        lab.run(&join(&arguments, more))
+    };
+
+    let harmful = arguments(
+        &single(&lab, "harmful", "SELECT innocent()"),
+        &source(&data),
+        "other",
+    );
+    let output = run(&harmful, &["--json", "-"]);
+    let said = text(&output.stderr);
+    let is_root = std::fs::metadata(lab.path()).unwrap().uid() == 0;
+    if is_root {
+        assert!(
+            said.contains("servers run as nobody, who cannot change"),
+            "{said}"
+        );
+        let answer = answer(&output);
+        assert_eq!(answer["statements"][0]["servers"][1]["rows"], 1, "{answer}");
+        let who = std::fs::read_to_string(&noted).unwrap();
+        assert!(
+            !who.is_empty() && who.lines().all(|one| one == "nobody"),
+            "{who}"
+        );
+        let owner = refused(&run(&harmful, &["--server-user", "postgres"]));
+        assert!(
+            owner.contains("`postgres` cannot run servers on copies"),
+            "{owner}"
+        );
+    } else {
+        let said = refused(&output);
+        assert!(
+            said.contains("functions of the copies could change"),
+            "{said}"
+        );
+        assert_eq!(std::fs::read_to_string(&noted).unwrap(), "");
+    }
+    assert_eq!(files(&data), before, "a copy changed the directory");
+
+    let rows = single(
+        &lab,
+        "rows",
+        "SELECT 1 / (count(*) = 5000)::int, (SELECT count(*) FROM shop.orders) FROM shop.quick",
+    );
+    let backup = lab.path().join("backup");
+    let before = (files(&backup), files(&lab.path().join("quick")));
+    let of_backup = arguments(&rows, &source(&backup), "shop");
+    let dry = run(&of_backup, &["--dry-run"]);
+    let said = text(&dry.stdout);
+    assert!(
+        said.contains("it is a base backup") && said.contains("who can"),
+        "{said}"
+    );
+    let output = run(&of_backup, &["--json", "-"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let answer = answer(&output);
+    assert_eq!(
+        answer["statements"][0]["verdicts"][0]["results"], "same",
+        "{answer}"
+    );
+    assert!(
+        answer["notes"].to_string().contains("recovered a copy"),
+        "{answer}"
+    );
+    assert_eq!((files(&backup), files(&lab.path().join("quick"))), before);
+
+    // Without its log it is not whole.
+    for file in std::fs::read_dir(backup.join("pg_wal")).unwrap() {
+        let _ = std::fs::remove_file(file.unwrap().path());
+    }
+    let without = refused(&run(&of_backup, &[]));
+    assert!(
+        without.contains("cannot recover") && without.contains("-X stream"),
+        "{without}"
+    );
+    assert!(lab.servers().is_empty() && !lab.clusters().exists());
+
+    // A run that is killed in a directory of its own is found by a run in another one.
+    let once = lab.path().join("once");
+    let of_data = arguments(&rows, &source(&data), "shop");
+    let of_data: Vec<&str> = of_data.iter().map(String::as_str).collect();
+    let errors = std::fs::File::create(lab.path().join("stderr")).unwrap();
+    let mut command = lab.command_in(&once, &of_data);
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(errors)
+        .spawn()
+        .unwrap();
+    lab.wait_for(&mut child, "drawing statistics");
+    signal(child.id(), "-KILL");
+    child.wait().unwrap();
+    assert!(once.read_dir().unwrap().count() > 0, "its copies are there");
+    let next = refused(&run(&arguments(&rows, &source(&data), "none"), &[]));
+    assert!(next.contains("removed"), "{next}");
+    assert_eq!(once.read_dir().unwrap().count(), 0);
 }

@@ -39,6 +39,7 @@ fn on_two<'a>(capture: &'a Path, dump: &'a Path) -> Vec<&'a str> {
         "postgres:18",
         "--data",
         data,
+        "--same-target",
     ];
     join(&replay, &SHORT)
 }

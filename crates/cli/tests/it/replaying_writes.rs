@@ -88,6 +88,7 @@ fn replay(lab: &Lab, capture: &str, dump: &str, more: &[&str]) -> std::process::
         dump,
         "--draws",
         "1",
+        "--same-target",
         "--set",
         "shop.many=3",
         "--json",

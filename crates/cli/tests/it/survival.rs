@@ -2,6 +2,7 @@
 
 use crate::lab::{Lab, TINY, join, signal, text};
 use std::collections::HashSet;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Child;
 
 const RUN: [&str; 12] = [
@@ -48,6 +49,42 @@ fn finish(lab: &Lab) {
     assert_eq!(cells.len(), 4);
     assert_eq!(visited(lab), 4 * 2);
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn a_cluster_dir_that_cannot_be_used_is_refused_before_anything_is_made() {
+    let lab = Lab::new();
+    let place = |name: &str| lab.path().join(name);
+    std::fs::write(place("file"), "").unwrap();
+    std::fs::create_dir(place("open")).unwrap();
+    std::fs::set_permissions(place("open"), std::fs::Permissions::from_mode(0o1777)).unwrap();
+    std::fs::write(place("t.dump"), "CREATE TABLE t (a int);\n").unwrap();
+    std::fs::write(place("q.sql"), "SELECT a FROM t;\n").unwrap();
+    let replay = "replay q.sql postgres:17 postgres:18 --plans-only --data t.dump";
+    for arguments in ["compare postgres:17 postgres:18", replay] {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        for (name, why) in [
+            ("file", "it is not a directory"),
+            ("file/below", "file is not a directory"),
+            ("open", "others can write to it"),
+        ] {
+            let refused = lab.command_in(&place(name), &arguments).output().unwrap();
+            let said = text(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(2), "{name}: {said}");
+            assert!(
+                said.contains(why) && said.contains("hint:"),
+                "{name}: {said}"
+            );
+        }
+    }
+    // Refused for another reason, after its place was found good.
+    let missing: Vec<&str> = "compare path:/nowhere postgres:18".split(' ').collect();
+    let refused = lab
+        .command_in(&place("new/one"), &missing)
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    assert!(!place("new").exists());
 }
 
 fn started(lab: &Lab) -> Child {

@@ -27,6 +27,9 @@ pub enum DumpError {
     /// A statement that has no place in a dump.
     #[error("line {line} has {what}")]
     Refused { what: String, line: u64 },
+    /// Something that is no SQL, such as a line of a log.
+    #[error("line {line} begins no statement of SQL")]
+    NoStatement { line: u64 },
     /// Statements cannot be found in this encoding.
     #[error("it is in UTF-16")]
     Utf16,
@@ -47,7 +50,10 @@ impl DumpError {
             Problem::new(format!("cannot load {}", path.display())).detail(self.to_string());
         match self {
             Self::Cut { .. } | Self::CutData { .. } | Self::NoEnd => {
-                problem.hint("the dump is cut: copy it again, or dump again")
+                problem.hint(
+                    "the dump is cut: copy it again, or dump again; or the file is something else, such as a \
+                     log",
+                )
             }
             Self::Command { .. } => problem.hint(
                 "deltabench carries out no command of psql; dump with `pg_dump DATABASE > FILE`, or put \
@@ -61,6 +67,9 @@ impl DumpError {
                 problem.hint("dump one of them: `pg_dump DATABASE > FILE`")
             }
             Self::Refused { .. } => problem.hint("remove that statement from the file"),
+            Self::NoStatement { .. } => problem.hint(
+                "name the output of `pg_dump DATABASE > FILE`; statements and logs are the first argument",
+            ),
             Self::Empty => problem.hint("name the output of `pg_dump DATABASE > FILE`"),
             Self::Read(_) | Self::TooLong { .. } => problem,
         }

@@ -32,6 +32,67 @@ const HARMLESS: [&str; 12] = [
     "a",
     ".",
 ];
+/// What statements of PostgreSQL begin with.
+///
+/// Source: PostgreSQL manual, "SQL Commands".
+const STATEMENTS: [&str; 56] = [
+    "(",
+    "abort",
+    "alter",
+    "analyse",
+    "analyze",
+    "begin",
+    "call",
+    "checkpoint",
+    "close",
+    "cluster",
+    "comment",
+    "commit",
+    "copy",
+    "create",
+    "deallocate",
+    "declare",
+    "delete",
+    "discard",
+    "do",
+    "drop",
+    "end",
+    "execute",
+    "explain",
+    "fetch",
+    "grant",
+    "import",
+    "insert",
+    "listen",
+    "load",
+    "lock",
+    "merge",
+    "move",
+    "notify",
+    "prepare",
+    "reassign",
+    "refresh",
+    "reindex",
+    "release",
+    "repack",
+    "reset",
+    "revoke",
+    "rollback",
+    "savepoint",
+    "security",
+    "select",
+    "set",
+    "show",
+    "start",
+    "table",
+    "truncate",
+    "unlisten",
+    "update",
+    "vacuum",
+    "values",
+    "wait",
+    "with",
+];
 /// Words of a statement that are looked at.
 const LOOKED_AT: usize = 24;
 
@@ -111,6 +172,13 @@ pub fn item(sql: &[u8], line: u64) -> Result<Item, DumpError> {
         })
     };
     let start: Vec<&str> = words.iter().take(4).map(Word::keyword).collect();
+    // Editors and shells may mark UTF-8 at the beginning.
+    let first = start
+        .first()
+        .map(|first| first.trim_start_matches('\u{feff}'));
+    if first.is_some_and(|first| !STATEMENTS.contains(&first)) {
+        return Err(DumpError::NoStatement { line });
+    }
     Ok(match start.as_slice() {
         [] => Item::Skip(Skipped::Nothing),
         // Its columns may be many.

@@ -335,6 +335,24 @@ mod tests {
     }
 
     #[test]
+    fn a_log_is_no_dump_and_a_mark_of_utf_8_is_no_word() {
+        for text in [
+            "2026-11-26 19:00:00 UTC [7] LOG:  checkpoint complete; wrote 3 buffers\n",
+            "{\"timestamp\":\"2026-11-26 19:00:00 UTC\",\"message\":\"SELECT 1;\"}\n",
+            "2026-11-26 19:00:00.000 UTC,\"postgres\",\"shop\",7,\"SELECT 1;\"\n",
+            "waiting for server to start.... done; server started\n",
+        ] {
+            let found = of(text);
+            assert!(
+                matches!(found, Err(DumpError::NoStatement { line: 1 })),
+                "{text}"
+            );
+        }
+        assert_eq!(of("\u{feff}SET a = 1;\nselect 1;").unwrap().statements, 2);
+        assert_eq!(of("(SELECT 1);\nTABLE t;").unwrap().statements, 2);
+    }
+
+    #[test]
     fn extensions_that_reach_out_are_known() {
         let sql = "CREATE EXTENSION dblink; CREATE EXTENSION plpython3u; CREATE EXTENSION hstore; \
                    CREATE EXTENSION plpgsql;";

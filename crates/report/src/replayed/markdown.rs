@@ -2,7 +2,7 @@
 
 use super::findings::{Finding, Section as Kind};
 use super::times::{LEGEND, Row, columns, rows};
-use super::{data, head, is_in_times, left_out, mix, named, times};
+use super::{data, head, is_in_times, left_out, mix, named, not_compared, times};
 use crate::markdown::escape;
 use crate::markdown::section::{LIMIT, Section, fit};
 use deltabench_model::replayed::Replayed;
@@ -24,7 +24,8 @@ pub fn replayed_markdown(replayed: &Replayed) -> String {
 }
 
 fn of_candidate(replayed: &Replayed, place: usize) -> Vec<Section> {
-    let times = data::sentence(replayed, place).into_iter();
+    let times = not_compared(replayed, place).into_iter();
+    let times = times.chain(data::sentence(replayed, place));
     let times = times.chain(times::head(replayed, place));
     let times = times.chain(mix::sentence(replayed, place));
     let sentences = std::iter::once(head(replayed, place)).chain(times);

@@ -2,7 +2,9 @@
 
 use super::findings::{Finding, Section, verdicts};
 use super::parting::Parting;
-use super::{changed_for, data, head, left_out, made_up, mix, server_name, times, why};
+use super::{
+    changed_for, data, head, left_out, made_up, mix, not_compared, server_name, times, why,
+};
 use crate::html::{Document, document};
 use deltabench_model::replayed::{
     ErrorVerdict, PlanLine, PlanVerdict, ReplayVerdict, Replayed, ReplayedStatement, ResultVerdict,
@@ -27,6 +29,7 @@ pub fn replayed_page(replayed: &Replayed) -> String {
 fn candidate(replayed: &Replayed, place: usize) -> Markup {
     html! {
         h1 { (head(replayed, place)) }
+        @if let Some(text) = not_compared(replayed, place) { p.lead.worse { (text) } }
         @if let Some(text) = data::sentence(replayed, place) { p.lead { (text) } }
         @if let Some(text) = times::head(replayed, place) { p.lead { (text) } }
         @if let Some(text) = mix::sentence(replayed, place) { p.lead { (text) } }

@@ -660,3 +660,38 @@ fn values_that_were_made_up_are_called_so_in_every_form() {
     let json: serde_json::Value = serde_json::from_str(&replayed_json(&replayed)).unwrap();
     assert_eq!(json["statements"][0]["made_up"]["base_rows"], 3.1);
 }
+
+#[test]
+fn what_fails_on_both_servers_is_said_first_if_it_is_much() {
+    let mut replayed = replayed();
+    assert_eq!(replayed.not_compared(1), None, "8 % of the time");
+    assert!(!replayed_text(&replayed, 400).contains("NOT COMPARED"));
+    for statement in &mut replayed.statements {
+        if statement.servers[0].failures.is_empty() {
+            continue;
+        }
+        // Half of their values.
+        statement.tuples = 8;
+        statement.share = Some(0.2);
+    }
+    let found = replayed.not_compared(1).unwrap();
+    assert_eq!(found.statements, 2, "one of three fails on the base only");
+    assert!((found.share.unwrap() - 0.2).abs() < 1e-9, "{found:?}");
+    let said = "NOT COMPARED: 2 of 15 statements, 20.0 % of the time, fail on both servers, for example with \
+                42501 permission denied for table orders; what this report says is about the others; dump \
+                with owners and privileges";
+    let text = replayed_text(&replayed, 2000);
+    assert!(text.lines().nth(1).unwrap().contains(said), "{text}");
+    assert!(replayed_page(&replayed).contains("NOT COMPARED: 2 of 15 statements"));
+    assert!(replayed_markdown(&replayed).contains("**NOT COMPARED: 2 of 15 statements"));
+    // Without weights statements count.
+    replayed.covered.share = None;
+    for statement in &mut replayed.statements {
+        statement.share = None;
+        statement.tuples = 4;
+    }
+    assert_eq!(replayed.not_compared(1), None, "2 of 15");
+    replayed.statements.truncate(6);
+    let found = replayed.not_compared(1).unwrap();
+    assert_eq!((found.statements, found.share), (2, None));
+}
