@@ -50,6 +50,14 @@ pub fn span(seconds: f64) -> String {
     }
 }
 
+/// The same without days: the pages of studies have hours.
+pub fn hours(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 172_800.0 => span(seconds),
+        _ => format!("{:.0} h", seconds / 3600.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +75,8 @@ mod tests {
         assert_eq!(span(1500.0), "25 min");
         assert_eq!(span(30_000.0), "8.3 h");
         assert_eq!(span(300_000.0), "3.5 days");
+        assert_eq!(hours(300_000.0), "83 h");
+        assert_eq!(hours(30_000.0), "8.3 h");
     }
 
     #[test]

@@ -62,7 +62,8 @@ fn older(arguments: &ArchiveArguments) -> Result<Option<f64>, Problem> {
         return Ok(None);
     };
     let seconds = age(text).ok_or_else(|| {
-        Problem::new(format!("--older {text} is not a time")).hint("write for example 90d or 12h")
+        Problem::new(format!("--older {text} is not a time"))
+            .hint("write for example --older 90d or --older 12h")
     })?;
     Ok(Some(seconds))
 }

@@ -142,7 +142,7 @@ pub fn report(name: &str, arguments: &Report, config: &Config) -> Result<u8, Fai
             return Err(Failure::Refused(
                 Problem::new(format!("{name} is a bisection"))
                     .detail("its report has three forms: text, json and html")
-                    .hint("name one of its runs for other forms"),
+                    .hint("write --format text, json or html, or name one of its runs for other forms"),
             ));
         }
     };
@@ -264,7 +264,7 @@ fn asked(arguments: &BisectArguments) -> Result<Asked, Problem> {
             arguments.min
         ))
         .detail("starts of one server differ by up to a few hundredths of a percent")
-        .hint("name 0.05% or more"));
+        .hint("write --min 0.05% or more"));
     }
     let metric = BisectedBy::from(arguments.metric);
     if arguments.count_only && metric.is_in_time() {
@@ -360,6 +360,12 @@ fn outlook(points: &[Point], asked: &Asked) -> Vec<String> {
                 looks.one,
                 time(looks.one)
             ),
+            several if looks.one == looks.all => format!(
+                "both ends, then about {} looks for {several} culprits or one: at most about {} of {what} on \
+                 two cores",
+                looks.one,
+                time(looks.one)
+            ),
             several => format!(
                 "both ends, then about {} looks for one culprit, {} for {several}: at most about {} to {} of \
                  {what} on two cores",
@@ -370,6 +376,7 @@ fn outlook(points: &[Point], asked: &Asked) -> Vec<String> {
             ),
         },
     ];
+    lines.extend(cut(asked, to_f64(count(looks.one + 2)) * each));
     if !asked.count_only {
         let undone = match noun {
             "commits" => "; the candidate without it takes a build and a count",
@@ -381,6 +388,16 @@ fn outlook(points: &[Point], asked: &Asked) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// That the time allowed ends the search before these seconds are over, if it does.
+fn cut(asked: &Asked, seconds: f64) -> Option<String> {
+    let budget = asked.budget_seconds.filter(|budget| *budget < seconds)?;
+    Some(format!(
+        "--budget ends the search after about {}, with what is known by then; `deltabench resume last` \
+         continues it",
+        crate::amounts::span(budget)
+    ))
 }
 
 #[cfg(test)]

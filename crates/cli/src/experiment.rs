@@ -1,6 +1,7 @@
 //! `deltabench run` and `init`: an experiment file, carried out part by part.
 
 mod extend;
+mod groups;
 mod machine;
 mod outlook;
 mod servers;
@@ -34,6 +35,7 @@ use servers::Found;
 use std::path::Path;
 
 pub use extend::extend;
+pub use groups::in_groups;
 
 /// An experiment with all its runs planned.
 pub struct Planned {
@@ -93,8 +95,10 @@ pub fn prepare(
 /// `deltabench run`.
 pub fn run(arguments: &RunArguments, config: &Config) -> Result<u8, Failure> {
     let (experiment, planned, host) = prepare(arguments, arguments.dry_run, config)?;
+    let machine = machine_of(arguments).map_err(Failure::Refused)?;
+    let place = machine.unwrap_or_else(Machine::here);
+    let planned = in_groups(&experiment, planned, &place).map_err(Failure::Refused)?;
     if arguments.dry_run {
-        let machine = machine_of(arguments).map_err(Failure::Refused)?;
         return outlook::print(&experiment, &planned.runs, (&host, machine.as_ref()));
     }
     begin(&planned, host, !arguments.no_pilot, config)
@@ -200,9 +204,12 @@ fn measure_part(
     bench.go_on(run, plan, &library, pilot)
 }
 
-/// `, rows 1000000, storage gp3-3000, repetition 2`.
+/// `, group 2 of 3, rows 1000000, storage gp3-3000, repetition 2`.
 fn described(part: &ExperimentPart) -> String {
     let mut text = String::new();
+    if let Some((group, of)) = part.group {
+        text.push_str(&format!(", group {group} of {of}"));
+    }
     for (axis, value) in &part.coordinates {
         text.push_str(&format!(", {axis} {value}"));
     }
@@ -229,7 +236,6 @@ fn read(arguments: &RunArguments) -> Result<(WorkloadSource, Experiment, u32), P
     Ok((WorkloadSource { file, text }, experiment, of))
 }
 
-/// A request for each part, checked as far as can be without the servers.
 /// The machine that `--for` describes, if it is there.
 fn machine_of(arguments: &RunArguments) -> Result<Option<Machine>, Problem> {
     arguments
@@ -239,6 +245,7 @@ fn machine_of(arguments: &RunArguments) -> Result<Option<Machine>, Problem> {
         .transpose()
 }
 
+/// A request for each part, checked as far as can be without the servers.
 fn requests(
     experiment: &Experiment,
     (directory, library): (&Path, &Library),
@@ -341,6 +348,7 @@ fn plan(
             scale: experiment.scale.clone(),
             part: number,
             of,
+            group: None,
             repetition: part.repetition,
             coordinates: kinds::coordinates(&part, &plan.work),
             left_out,

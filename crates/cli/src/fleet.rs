@@ -33,6 +33,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::units::to_f64;
 use deltabench_run::estimate::estimate;
 use deltabench_run::fleet::Host;
+use deltabench_run::occupancy::Machine;
 use deltabench_store::{Execution, RunState, Store, UnitRow};
 use std::path::Path;
 use submit::{Submitter, options};
@@ -99,7 +100,9 @@ fn begin(arguments: &FleetRun, config: &Config) -> Result<u8, Failure> {
         ));
     }
     let look = arguments.run.dry_run || fixture.is_some();
-    let (_, mut planned, host) = experiment::prepare(&arguments.run, look, config)?;
+    let (study, planned, host) = experiment::prepare(&arguments.run, look, config)?;
+    let mut planned =
+        experiment::in_groups(&study, planned, &any_host()).map_err(Failure::Refused)?;
     if let Some(fixture) = &fixture {
         for (_, plan) in &mut planned.runs {
             plan.timing.blocks = fixture.blocks;
@@ -143,6 +146,14 @@ fn begin(arguments: &FleetRun, config: &Config) -> Result<u8, Failure> {
         return Ok(0);
     }
     watch::watch((store, config), (&spool, &lanes), &submitter)
+}
+
+/// A host of which nobody knows the memory: only the file decides about groups of servers.
+fn any_host() -> Machine {
+    Machine {
+        memory_bytes: None,
+        ..Machine::here()
+    }
 }
 
 /// Ships what hosts need, and keeps the execution in the spool and in the lab, before anything starts.

@@ -9,7 +9,7 @@ use crate::rebased::relative_to;
 use crate::replay::only_reported;
 use crate::store::{store_problem, warn_of_lost_files};
 use crate::text::colour;
-use deltabench_compare::comparison::Verdict;
+use deltabench_compare::comparison::{Metric, Verdict};
 use deltabench_compare::study::{Axis, Study, StudyTable};
 use deltabench_model::problem::Problem;
 use deltabench_report::{JsonVersion, StudyFormat, TerminalOptions, render_study, resolved};
@@ -218,22 +218,28 @@ fn rendered(
     render_study(format, study, &study_context(loaded), options)
 }
 
-/// The exit code of a study: 1 if its tables say that something is slower, 4 if all of it is unfit, 3 if
-/// something is open or not measured yet, else 0. What several loads say together counts, not what one of
-/// them said alone. A study of servers on their own has no verdicts: the worst code of its runs counts.
+/// The exit code of a study by its tables and the codes of its runs.
 fn exit_code(study: &Study, loaded: &[Loaded]) -> u8 {
-    let judged = |table: &&StudyTable| table.axis == Axis::Servers;
-    let verdicts: Vec<Verdict> = study
-        .tables
+    let codes: Vec<u8> = loaded
+        .iter()
+        .map(|loaded| deltabench_compare::exit_code(&loaded.comparison))
+        .collect();
+    code_of(&study.tables, &codes)
+}
+
+/// 1 if tables of throughput say that something is slower, 4 if all of it is unfit, 3 if something is open or
+/// not measured yet, else 0. CPU per operation fails nothing, as in a run on its own; its verdicts are not
+/// corrected for their number. What several loads say together counts, not what one of them said alone. A
+/// study of servers on their own has no verdicts: the worst code of its runs counts.
+fn code_of(tables: &[StudyTable], codes: &[u8]) -> u8 {
+    let judged =
+        |table: &&StudyTable| table.axis == Axis::Servers && table.metric == Metric::Throughput;
+    let verdicts: Vec<Verdict> = tables
         .iter()
         .filter(judged)
         .flat_map(|table| &table.rows)
         .flat_map(|row| row.figures.iter().flatten())
         .filter_map(|figure| figure.verdict)
-        .collect();
-    let codes: Vec<u8> = loaded
-        .iter()
-        .map(|loaded| deltabench_compare::exit_code(&loaded.comparison))
         .collect();
     if verdicts.is_empty() {
         let worst = [1, 5, 4, 3].into_iter().find(|code| codes.contains(code));
@@ -249,5 +255,65 @@ fn exit_code(study: &Study, loaded: &[Loaded]) -> u8 {
         3
     } else {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_compare::comparison::Ratio;
+    use deltabench_compare::study::{Column, Figure, StudyRow};
+    use deltabench_model::plan::Group;
+
+    fn table(metric: Metric, verdict: Verdict) -> StudyTable {
+        let figure = Figure {
+            ratio: Ratio {
+                estimate: 1.0,
+                ci95: None,
+                ci90: None,
+            },
+            absolute: 1.0,
+            relative: None,
+            verdict: Some(verdict),
+            repetitions: 1,
+            efficiency: None,
+            cpu: None,
+            switches: None,
+            per_cost: None,
+        };
+        StudyTable {
+            axis: Axis::Servers,
+            axis_name: "server".to_owned(),
+            title: String::new(),
+            metric,
+            worker: "client",
+            coordinates: Vec::new(),
+            columns: Vec::<Column>::new(),
+            base: 0,
+            of_ratios: false,
+            rows: vec![StudyRow {
+                name: "point-query".to_owned(),
+                group: Group::Point,
+                figures: vec![None, Some(figure)],
+            }],
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn more_cpu_per_operation_alone_is_no_regression_of_a_study() {
+        let code = |speed, cpu| {
+            let tables = [
+                table(Metric::Throughput, speed),
+                table(Metric::ServerCpuPerOperation, cpu),
+            ];
+            code_of(&tables, &[3])
+        };
+        assert_eq!(code(Verdict::Inconclusive, Verdict::Regression), 3);
+        assert_eq!(code(Verdict::NoChange, Verdict::Regression), 0);
+        assert_eq!(code(Verdict::NoChange, Verdict::Inconclusive), 0);
+        assert_eq!(code(Verdict::Regression, Verdict::NoChange), 1);
+        assert_eq!(code(Verdict::Unfit, Verdict::NoChange), 4);
+        assert_eq!(code_of(&[], &[0, 3]), 3);
     }
 }

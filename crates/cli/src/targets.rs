@@ -91,7 +91,7 @@ pub fn check_still_there(plan: &Plan) -> Result<(), Problem> {
                 binary.display(),
                 installation.binary_sha256
             ))
-            .hint("start a new comparison"));
+            .hint("start a new one: `deltabench compare` with the same arguments"));
         }
     }
     Ok(())

@@ -41,14 +41,24 @@ pub fn threshold(share: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A difference for each operation with its interval: `+0.62 µs/op [+0.40, +0.84]`.
-pub fn microseconds(difference: &Difference) -> String {
+/// Decimals of a difference: two digits of its interval's width, and no more than hundredths of a nanosecond.
+fn decimals(difference: &Difference) -> usize {
     let (low, high) = difference
         .ci95
         .unwrap_or((difference.estimate, difference.estimate));
-    // Two digits of the interval's width, and no more than hundredths of a nanosecond.
     let digits = (1.0 - (high - low).max(1e-9).log10().floor()).clamp(0.0, 5.0);
-    let digits = usize::try_from(to_u64(digits)).unwrap_or(0);
+    usize::try_from(to_u64(digits)).unwrap_or(0)
+}
+
+/// A difference with the digits of [`microseconds`], without its unit and its interval: `+0.62`.
+pub(crate) fn bare_microseconds(difference: &Difference) -> String {
+    let digits = decimals(difference);
+    format!("{:+.digits$}", difference.estimate)
+}
+
+/// A difference for each operation with its interval: `+0.62 µs/op [+0.40, +0.84]`.
+pub fn microseconds(difference: &Difference) -> String {
+    let digits = decimals(difference);
     let estimate = format!("{:+.digits$} µs/op", difference.estimate);
     match difference.ci95 {
         Some((low, high)) => format!("{estimate} [{low:+.digits$}, {high:+.digits$}]"),

@@ -69,7 +69,11 @@ pub fn milliseconds(text: &str) -> Option<f64> {
     with_unit(text, &[("ms", 1.0), ("s", 1000.0)]).filter(|milliseconds| *milliseconds > 0.0)
 }
 
-/// A number with a unit, times what the first unit that fits stands for; finite.
+/// Longest time that is read, in the smallest unit of its text: 30 years in milliseconds. Clocks and sums of
+/// times hold many of them.
+const LONGEST: f64 = 1e12;
+
+/// A number with a unit, times what the first unit that fits stands for; at most [`LONGEST`].
 fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     let read = |(unit, factor): &(&str, f64)| {
         let number: f64 = text.trim().strip_suffix(unit)?.trim().parse().ok()?;
@@ -78,7 +82,7 @@ fn with_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     units
         .iter()
         .find_map(read)
-        .filter(|number| number.is_finite())
+        .filter(|number| number.abs() <= LONGEST)
 }
 
 /// `3%` or `3` as 3.
@@ -107,6 +111,16 @@ mod tests {
         assert_eq!(whole_number("200k"), Some(200_000));
         assert_eq!(whole_number("1_000"), Some(1000));
         assert_eq!(whole_number("1.5"), None);
+    }
+
+    #[test]
+    fn a_time_that_no_clock_holds_is_none() {
+        assert_eq!(seconds("10h"), Some(36_000.0));
+        for bad in ["1e300h", "1e20s", "nans", "infs", "0.5s", "-1h"] {
+            assert_eq!(seconds(bad), None, "{bad}");
+        }
+        assert_eq!(age("1e300d"), None);
+        assert_eq!(milliseconds("1e300s"), None);
     }
 
     #[test]

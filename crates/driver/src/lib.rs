@@ -28,6 +28,7 @@ pub mod peer;
 mod performer;
 mod request;
 mod scan;
+pub mod selfbench;
 mod session;
 mod slice;
 mod sys;

@@ -4,13 +4,9 @@
 //! possible length: reading the script, connecting, preparing. The scripts are ours (`workloads/peers`),
 //! compiled in.
 
-mod bare;
-mod selfbench;
+pub(crate) mod bare;
 mod stub;
 
-pub use selfbench::{
-    PeerComparison, Rival, SelfbenchCell, SelfbenchRound, SelfbenchSpec, selfbench_client,
-};
 pub use stub::Stub;
 
 use crate::sys;
@@ -304,7 +300,7 @@ impl PeerOutcome {
 }
 
 /// One run with everything that the process cost.
-fn run_whole(
+pub(crate) fn run_whole(
     run: &PeerRun<'_>,
     endpoint: &Endpoint,
     login: &Login,

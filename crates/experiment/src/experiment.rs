@@ -26,6 +26,8 @@ pub struct Experiment {
     /// Its name: letters, digits, `-` and `_`.
     pub name: String,
     pub about: Option<String>,
+    /// Whether `about` describes the file as written, and a scale was asked for.
+    about_is_of_file: bool,
     /// Who published it.
     pub source: Option<String>,
     /// How problems call the file.
@@ -74,7 +76,7 @@ impl Experiment {
         };
         let written = read(None)?;
         let mut asked = match scale {
-            None => Some(written),
+            None => Some(written.clone()),
             Some(name) if scales.iter().any(|known| known == name) => None,
             Some(_) => return read(scale),
         };
@@ -85,9 +87,30 @@ impl Experiment {
             }
         }
         match asked {
-            Some(experiment) => Ok(experiment),
+            Some(experiment) => Ok(experiment.beside(&written)),
             None => read(scale),
         }
+    }
+
+    /// Marks the words of the file as such, if the scale changes the study and has none of its own.
+    fn beside(self, written: &Self) -> Self {
+        let as_written = Self {
+            scale: None,
+            ..self.clone()
+        };
+        Self {
+            about_is_of_file: self.about == written.about && as_written != *written,
+            ..self
+        }
+    }
+
+    /// What the file says of itself. A scale without words of its own may have other sizes and servers.
+    pub fn subject(&self) -> Option<String> {
+        let about = self.about.as_ref()?;
+        Some(match self.about_is_of_file {
+            true => format!("as written, without a scale: {about}"),
+            false => about.clone(),
+        })
     }
 
     /// The servers in the order of the file, each combination of targets, configurations and settings one.
@@ -113,7 +136,7 @@ impl Experiment {
                 base.name(),
                 other.name()
             ))
-            .hint("add the new server to the file, and run it"));
+            .hint("add the new server to the file, and run it: deltabench run FILE"));
         }
         let mut study = self.clone();
         study.servers.clear();
@@ -163,6 +186,7 @@ fn experiment(
     Ok(Experiment {
         name: name.to_owned(),
         about: root.prose("about")?,
+        about_is_of_file: false,
         source: root.prose("source")?,
         file: document.file.to_owned(),
         text: document.text.to_owned(),

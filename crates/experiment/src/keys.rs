@@ -53,7 +53,7 @@ pub(crate) const DATA: [&str; 2] = ["rows", "tables"];
 /// Of `[limits]`.
 pub(crate) const LIMITS: [&str; 4] = ["memory", "storage", "cache", "optional"];
 /// Of `[measurement]`.
-pub(crate) const MEASUREMENT: [&str; 24] = [
+pub(crate) const MEASUREMENT: [&str; 25] = [
     "repetitions",
     "blocks",
     "fixed",
@@ -65,6 +65,7 @@ pub(crate) const MEASUREMENT: [&str; 24] = [
     "warmup",
     "sustained",
     "residence",
+    "servers_at_once",
     "primary_key",
     "settle_seconds",
     "placebo",

@@ -16,6 +16,7 @@
 //! # Ok::<(), deltabench_model::problem::Problem>(())
 //! ```
 
+mod configured;
 mod excludes;
 mod experiment;
 mod keys;

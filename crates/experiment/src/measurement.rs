@@ -1,11 +1,13 @@
 //! How long and how exactly a study measures.
 
+use crate::configured::configured;
 use crate::excludes::{Excluded, excludes};
 use crate::keys;
 use crate::syntax;
 use deltabench_document::{Placed, Section};
 use deltabench_model::plan::{Placement, Transport};
 use deltabench_model::problem::Problem;
+use deltabench_model::timing::{BLOCKS, VISIT_SECONDS};
 use deltabench_model::work::procedure::{READ_SECONDS, WRITE_SECONDS};
 
 /// Data checksums of the servers.
@@ -46,6 +48,8 @@ pub struct Measurement {
     pub sustained_seconds: Option<u32>,
     /// Whether servers run one at a time, each for its turns, however much memory there is.
     pub rotated: bool,
+    /// The most servers that run at a time, base and placebo among them; absent: as many as fit into memory.
+    pub servers_at_once: Option<u32>,
     /// The published procedure, if that is what is measured: one server at a time.
     pub procedure: Option<Procedure>,
     /// Length of a slice, ms.
@@ -83,6 +87,7 @@ impl Default for Measurement {
             warmup: None,
             sustained_seconds: None,
             rotated: false,
+            servers_at_once: None,
             procedure: None,
             slice_ms: None,
             rate: None,
@@ -128,7 +133,10 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
     ];
     Ok(Measurement {
         repetitions: section.number("repetitions", 1..=1000)?.unwrap_or(1),
-        blocks: section.number("blocks", 1..=10_000)?,
+        blocks: section.number(
+            "blocks",
+            i64::from(*BLOCKS.start())..=i64::from(*BLOCKS.end()),
+        )?,
         fixed,
         precision,
         budget: checked(&section, "budget", syntax::time)?,
@@ -141,6 +149,7 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
         },
         warmup: checked(&section, "warmup", syntax::time)?,
         rotated: rotated(root, &section)?,
+        servers_at_once: servers_at_once(root, &section)?,
         procedure: procedure(root, &section)?,
         visit_seconds: section.fraction("visit_seconds", VISIT_SECONDS)?,
         slice_ms: section.number("slice_ms", 1..=60_000)?,
@@ -156,9 +165,6 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
         seed: section.number("seed", 0..=9_007_199_254_740_991)?,
     })
 }
-
-/// Seconds of a visit.
-const VISIT_SECONDS: std::ops::RangeInclusive<f64> = 0.05..=3600.0;
 
 /// How long the parts of the published procedure take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -263,6 +269,39 @@ fn rotated(root: &Section<'_>, section: &Section<'_>) -> Result<bool, Problem> {
     Ok(rotated)
 }
 
+/// What has one server at a time anyway.
+const NOT_IN_GROUPS: Excluded = Excluded {
+    by: "`servers_at_once`",
+    sections: &[(
+        "insert",
+        "the Insert Benchmark has one server at a time anyway",
+    )],
+    keys: &[
+        (
+            "measurement",
+            "residence",
+            "`residence` has one server at a time",
+        ),
+        (
+            "measurement",
+            "sustained",
+            "then one server works at a time anyway",
+        ),
+    ],
+};
+
+/// The most servers that run at a time.
+///
+/// Errors: what has one server at a time anyway.
+fn servers_at_once(root: &Section<'_>, section: &Section<'_>) -> Result<Option<u32>, Problem> {
+    // Fewer than two compare nothing.
+    let most = section.number("servers_at_once", 2..=1000)?;
+    if most.is_some() {
+        excludes(root, &NOT_IN_GROUPS)?;
+    }
+    Ok(most)
+}
+
 /// The published procedure, if the file asks for one server at a time.
 ///
 /// Errors: keys that mean nothing beside it, or without it; servers with the steady settings that nobody
@@ -337,20 +376,6 @@ fn sustained(root: &Section<'_>, section: &Section<'_>) -> Result<Option<u32>, P
     }
     configured(root)?;
     Ok(Some(seconds))
-}
-
-/// Refuses servers that have the steady settings without saying so: autovacuum is off in them, which no table
-/// that is written to for so long stands.
-pub(crate) fn configured(root: &Section<'_>) -> Result<(), Problem> {
-    let entries = root.sections("servers", "[[servers]] entry", "servers")?;
-    let unsaid = |section: &Section<'_>| section.value("configuration").is_none();
-    match entries.unwrap_or_default().into_iter().find(unsaid) {
-        None => Ok(()),
-        Some(section) => Err(section
-            .problem("`configuration` is missing")
-            .detail("without one it would be the steady settings, which have autovacuum off")
-            .hint("write configuration = \"cx10a\", or \"steady\" if that is meant")),
-    }
 }
 
 /// A text that `check` can read, kept as it is.

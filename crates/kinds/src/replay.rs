@@ -19,6 +19,7 @@ mod visit;
 
 pub use benchmark::Replay;
 pub use blocks::Loaded;
+pub use budget::LEAST_SECONDS;
 pub use mix::{MixRecord, MixSlice};
 pub use plan::{PlanWish, plan};
 pub use record::{SliceTimes, TupleTimes, VisitRecord};

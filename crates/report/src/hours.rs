@@ -75,6 +75,15 @@ pub(crate) fn is_assumed(comparison: &Comparison) -> Option<bool> {
 /// The words of what another hour may be known from.
 const LEAST_FIRST: [&str; 4] = ["prior", "host", "pair", "sessions"];
 
+/// What is known of other hours, of the cells whose lines say it.
+fn told(comparison: &Comparison) -> Vec<&Hours> {
+    let cells = comparison.cells.iter();
+    cells
+        .filter(|cell| note(cell).is_some())
+        .filter_map(|cell| cell.metric(Metric::Throughput)?.hours.as_ref())
+        .collect()
+}
+
 /// What is known of other hours, of each cell of which something is.
 fn known(comparison: &Comparison) -> Vec<&Hours> {
     let cells = comparison.cells.iter();
@@ -130,7 +139,7 @@ pub(crate) fn unknown(
     plan: &Plan,
     context: &ReportContext,
 ) -> Option<String> {
-    let known = known(comparison);
+    let known = told(comparison);
     let assumed = known.iter().filter(|hours| hours.assumed).count();
     let is_judged = is_judged(comparison) && !plan.is_again() && plan.session.is_none();
     let why = match assumed {
@@ -164,7 +173,7 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
     if began.len() > 1 {
         list.push(format!("sessions started {} UTC", began.join(", ")));
     }
-    let known = known(comparison);
+    let known = told(comparison);
     let any = |is: fn(&Hours) -> bool| known.iter().any(|hours| is(hours));
     if any(|hours| matches!(hours.from, HoursFrom::Sessions(_))) {
         list.push(
@@ -207,4 +216,33 @@ fn is_judged(comparison: &Comparison) -> bool {
 fn counting(context: &ReportContext) -> Vec<&SessionLine> {
     let counts = |line: &&SessionLine| line.counts && line.ended_unix_ms.is_some();
     context.sessions.iter().filter(counts).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_compare::{Earlier, analyse, foretell};
+    use deltabench_testkit::small_run::{plan, slices};
+
+    #[test]
+    fn another_hour_is_explained_only_if_a_line_says_it() {
+        let plan = plan();
+        let mut comparison = analyse(&plan, &slices([0.8, 0.7, 0.95]), Vec::new());
+        let nothing = |_: &CellComparison, _: Metric| Earlier {
+            pair: Vec::new(),
+            cell: Vec::new(),
+            others: Vec::new(),
+        };
+        foretell(&mut comparison, nothing);
+        let context = ReportContext::default();
+        assert!(comparison.cells.iter().all(|cell| note(cell).is_some()));
+        let told = meaning(&comparison, &context).join(" ");
+        assert!(told.contains("\"another hour\" that is assumed"), "{told}");
+        for cell in &mut comparison.cells {
+            cell.blocks = 4;
+        }
+        assert!(comparison.cells.iter().all(|cell| note(cell).is_none()));
+        assert_eq!(meaning(&comparison, &context), Vec::<String>::new());
+        assert_eq!(unknown(&comparison, &plan, &context), None);
+    }
 }

@@ -252,6 +252,8 @@ fn experiment(part: &ExperimentPart) -> Value {
         "scale": part.scale,
         "part": part.part,
         "of": part.of,
+        "group": part.group.map(|(group, _)| group),
+        "groups": part.group.map(|(_, of)| of),
         "repetition": part.repetition,
         "coordinates": part.coordinates,
     }))

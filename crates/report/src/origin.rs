@@ -110,6 +110,9 @@ pub(crate) fn part(part: &ExperimentPart) -> String {
     if let Some(scale) = &part.scale {
         text.push_str(&format!(" at scale {scale}"));
     }
+    if let Some((group, of)) = part.group {
+        text.push_str(&format!(", group {group} of {of} of its servers"));
+    }
     if part.repetition > 1 {
         text.push_str(&format!(", repetition {}", part.repetition));
     }

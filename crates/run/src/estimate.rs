@@ -2,12 +2,12 @@
 
 use crate::host::Host;
 use crate::occupancy::{
-    Machine, Needs, Occupancy, PlannedTime, by_memory, check, decide, own_servers,
+    AtOnce, Machine, Needs, Occupancy, PlannedTime, by_memory, check, decide, own_servers,
 };
 use crate::session::benchmark::Benchmark;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
-use deltabench_model::units::count;
+use deltabench_model::units::{count, index, to_f64};
 use std::time::Duration;
 
 /// What a plan will take on this host, about.
@@ -23,7 +23,7 @@ pub struct Estimate {
     pub disk_bytes: u64,
     /// Loading and copying.
     pub set_up: Duration,
-    /// Measuring at most: looks may end cells before. One block at least, however little time is allowed.
+    /// Measuring at most: looks may end cells before. One cell at least, however little time is allowed.
     pub measuring: Duration,
     /// What this host lacks for it, if anything: too little memory or disk.
     pub lacks: Option<Problem>,
@@ -39,6 +39,23 @@ pub fn occupancy(
     host: &Host,
 ) -> Result<Occupancy, Problem> {
     decide(plan, host, &benchmark.needs(plan)?)
+}
+
+/// How many servers of `plan` fit into the memory of a machine together, if not all of them do. Absent if
+/// they fit, if they run one at a time anyway, and if nobody knows the memory.
+///
+/// Errors: workloads whose tables cannot be loaded together, shared buffers that a limit leaves no room for.
+pub fn fitting_together(
+    plan: &Plan,
+    benchmark: &dyn Benchmark,
+    machine: &Machine,
+) -> Result<Option<usize>, Problem> {
+    let needs = benchmark.needs(plan)?;
+    let (Some(memory), true) = (machine.memory_bytes, needs.at_once != AtOnce::One) else {
+        return Ok(None);
+    };
+    let fitting = memory / needs.memory_bytes.max(1);
+    Ok((own_servers(plan) > fitting).then(|| index(fitting)))
 }
 
 /// What `plan` will take on `host`.
@@ -107,10 +124,19 @@ fn at_once(plan: &Plan, occupancy: Occupancy) -> u64 {
     }
 }
 
-/// Seconds of measuring in the time that is left for it: a block is never cut, and there is always one.
+/// Seconds of measuring in the time that is left for it. The first block always begins. If its cells can be
+/// visited one by one and it takes longer than all the time that is allowed, it ends with the visit in which
+/// that happens ([`crate::session::Session::is_overdue`]).
 fn within(measuring: f64, plan: &Plan, left: f64) -> f64 {
     let block = measuring / f64::from(plan.timing.blocks.max(1));
-    measuring.min(left.max(block))
+    let cell = block / to_f64(count(plan.cells.len().max(1)));
+    let first = match plan.timing.deadline_seconds {
+        Some(allowed) if !plan.has_whole_steps() && !plan.work.is_embedded() => {
+            block.min(allowed + cell)
+        }
+        _ => block,
+    };
+    measuring.min(left.max(first))
 }
 
 #[cfg(test)]
@@ -125,5 +151,16 @@ mod tests {
         assert!((within(400.0, &plan, f64::INFINITY) - 400.0).abs() < 1e-9);
         assert!((within(400.0, &plan, 250.0) - 250.0).abs() < 1e-9);
         assert!((within(400.0, &plan, -5.0) - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_first_block_that_is_longer_than_all_the_time_ends_after_a_cell() {
+        let mut plan = plan_of(&["a", "a", "b"], 10);
+        plan.timing.blocks = 4;
+        plan.timing.deadline_seconds = Some(1.0);
+        // A block of 100 s, 10 s for each cell.
+        assert!((within(400.0, &plan, -5.0) - 11.0).abs() < 1e-9);
+        plan.timing.deadline_seconds = Some(95.0);
+        assert!((within(400.0, &plan, 20.0) - 100.0).abs() < 1e-9);
     }
 }

@@ -162,9 +162,10 @@ pub(crate) fn clone_fresh(endpoint: &Endpoint, version_num: u32) -> Result<(), P
 ///
 /// When it returns, all of it is on disk on a server of our own, no more buffers are dirty than a handful of
 /// catalog pages of the new connection, and the latest checkpoint is a moment old. Cost at 1M rows (280 MB)
-/// on the two-core machine of docs/measuring.md: 0.9 s while it is quiet. Copying through the WAL (`STRATEGY
-/// wal_log`) took three times as long there and left 7000 dirty buffers and a checkpoint to do. On another's
-/// server rows are copied and indexes built; what is left to be written is that server's affair.
+/// on the two-core machine of docs/error-rates.md: 0.9 s while it is quiet. Copying through the WAL
+/// (`STRATEGY wal_log`) took three times as long there and left 7000 dirty buffers and a checkpoint to do.
+/// On another's server rows are copied and indexes built; what is left to be written is that server's
+/// affair.
 ///
 /// Errors: whatever the server answered; a connection to one of the two databases that is still open.
 pub(crate) fn renew(

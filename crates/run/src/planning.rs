@@ -13,6 +13,7 @@ use crate::session::benchmark::Benchmark;
 use deltabench_model::installation::Remote;
 use deltabench_model::plan::{Cell, DataSize, PLAN_FORMAT, Placement, Plan, Role, Stopping};
 use deltabench_model::problem::Problem;
+use deltabench_model::timing::{BLOCKS, VISIT_SECONDS};
 use deltabench_server::check_settings;
 use deltabench_workload::Library;
 use std::ops::RangeInclusive;
@@ -26,8 +27,6 @@ pub use sessions::sessions;
 /// δ of a request that names none: no cell is asked for more than its noise allows, and none for less than
 /// this.
 pub const DELTA_WIDEST: f64 = 0.05;
-/// Seconds that a visit may be asked to take.
-pub const VISIT_SECONDS: RangeInclusive<f64> = 0.01..=3600.0;
 /// Shares that δ, a margin or a precision may be.
 pub const SHARES: RangeInclusive<f64> = 0.001..=0.5;
 
@@ -126,17 +125,19 @@ fn of_curves(asked: (Placement, Placement), cells: &[Cell]) -> (Placement, Place
 pub fn check_shape(request: &Request) -> Result<(), Problem> {
     check_shares(request)?;
     let writes = request.timing.write_seconds;
-    if let Some(seconds) = writes.filter(|seconds| !(0.05..=3600.0).contains(seconds)) {
-        return Err(
-            Problem::new(format!("visits of {seconds} s are out of range"))
-                .hint("use --write-seconds between 0.05 and 3600"),
-        );
+    if let Some(seconds) = writes {
+        check_visit("--write-seconds", seconds)?;
     }
     if request.timing.blocks == 0 || request.timing.slice_ms == 0 {
         return Err(
             Problem::new("zero blocks or slices of zero length measure nothing")
                 .hint("use --blocks 6 or more for a verdict"),
         );
+    }
+    let (blocks, most) = (request.timing.blocks, BLOCKS.end());
+    if !BLOCKS.contains(&blocks) {
+        return Err(Problem::new(format!("{blocks} blocks are too many"))
+            .hint(format!("use --blocks {most} or fewer")));
     }
     Ok(())
 }
@@ -181,16 +182,19 @@ pub fn check_share(what: &str, option: &str, share: f64) -> Result<(), Problem> 
 
 /// Refuses a visit of no time, or of more than an hour.
 ///
-/// Errors: out of [`VISIT_SECONDS`].
+/// Errors: out of [`deltabench_model::timing::VISIT_SECONDS`].
 pub fn check_visits(request: &Request) -> Result<(), Problem> {
-    let visit = request.timing.visit_seconds;
-    if VISIT_SECONDS.contains(&visit) {
+    check_visit("--visit-seconds", request.timing.visit_seconds)
+}
+
+fn check_visit(option: &str, seconds: f64) -> Result<(), Problem> {
+    if VISIT_SECONDS.contains(&seconds) {
         return Ok(());
     }
     let (least, most) = (VISIT_SECONDS.start(), VISIT_SECONDS.end());
     Err(
-        Problem::new(format!("a visit of {visit} seconds is out of range"))
-            .hint(format!("use --visit-seconds between {least} and {most}")),
+        Problem::new(format!("a visit of {seconds} seconds is out of range"))
+            .hint(format!("use {option} between {least} and {most}")),
     )
 }
 

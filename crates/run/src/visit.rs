@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 
 pub use cause::Cause;
 pub use collecting::statistics;
-pub use rotated::Rotation;
+pub use rotated::{Rotation, TURNS};
 
 /// No answer for this long voids the slice.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(30);

@@ -4,9 +4,9 @@ mod collecting;
 mod threads;
 
 use crate::{MeanRatio, server};
-use deltabench_driver::peer::{
-    Peer, PeerComparison, PeerOutcome, PeerWork, SelfbenchCell, SelfbenchRound, SelfbenchSpec,
-    selfbench_client,
+use deltabench_driver::peer::{Peer, PeerOutcome, PeerWork};
+use deltabench_driver::selfbench::{
+    PeerComparison, SelfbenchCell, SelfbenchRound, SelfbenchSpec, selfbench_client,
 };
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
 use deltabench_kinds::run_half;

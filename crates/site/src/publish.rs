@@ -38,7 +38,7 @@ pub fn publish(
                 .detail(format!(
                     "{measured} is measured now, and analyses would disturb it"
                 ))
-                .hint("publish after the run"),
+                .hint("wait until it is finished, then `deltabench publish` again"),
         );
     }
     if let Some(wanted) = execution {

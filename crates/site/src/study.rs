@@ -198,7 +198,7 @@ pub fn study_context(loaded: &[Loaded]) -> StudyContext {
     StudyContext {
         deltabench_version: env!("CARGO_PKG_VERSION").to_owned(),
         execution: part.map(|part| part.execution.clone()).unwrap_or_default(),
-        about: heading.as_ref().and_then(|heading| heading.about.clone()),
+        about: heading.as_ref().and_then(Experiment::subject),
         source: heading.and_then(|heading| heading.source),
         scale: part.and_then(|part| part.scale.clone()),
         command: loaded
@@ -217,6 +217,7 @@ fn facts(loaded: &Loaded) -> StudyRunFacts {
         run: loaded.run.clone(),
         state: loaded.state.clone(),
         part: part.map(|part| (part.part, part.of)),
+        group: part.and_then(|part| part.group),
         repetition: part.map_or(0, |part| part.repetition),
         coordinates: part
             .map(|part| part.coordinates.clone())

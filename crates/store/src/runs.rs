@@ -359,7 +359,7 @@ impl Store {
                 several.len()
             ))
             .detail(several.join("\n"))
-            .hint("write more of the name")),
+            .hint("write more of the name; `deltabench list` has all of them")),
         }
     }
 

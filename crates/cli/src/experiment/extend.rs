@@ -128,6 +128,13 @@ fn stored(name: &str, store: &Store) -> Result<Stored, Failure> {
         all.push((run, plan));
     }
     let part = all.first().and_then(|(_, plan)| plan.experiment.clone());
+    if part.as_ref().is_some_and(|part| part.group.is_some()) {
+        return refused(
+            Problem::new(format!("{name} was measured in groups of servers"))
+                .detail("a new server would stand beside one group only")
+                .hint("add the server to its file, and run it again: deltabench run FILE"),
+        );
+    }
     match part {
         Some(part) => Ok(Stored {
             name,

@@ -1,7 +1,7 @@
 //! What an experiment would do, before it does anything.
 
 use super::machine::told;
-use crate::amounts::gigabytes;
+use crate::amounts::{gigabytes, hours};
 use crate::console::print_stdout;
 use crate::failure::Failure;
 use crate::kinds::outlook::client;
@@ -27,11 +27,10 @@ pub fn print(
     place: (&Host, Option<&Machine>),
 ) -> Result<u8, Failure> {
     let (_, machine) = place;
-    let mut lines = vec![experiment.name.clone()];
-    lines.extend(experiment.about.clone());
+    let mut lines = title(experiment);
     if let Some((_, plan)) = runs.first() {
         lines.push(String::new());
-        lines.extend(servers(plan));
+        lines.extend(servers(runs));
         lines.push(String::new());
         lines.extend(cells(plan, machine));
     }
@@ -39,6 +38,7 @@ pub fn print(
     lines.extend(machine.map(|machine| format!("on a machine with {}", told(machine))));
     let (parts, refused) = parts(runs, place);
     lines.extend(parts);
+    lines.extend(in_groups(runs));
     print_stdout(&lines.join("\n"))?;
     match refused {
         Some(problem) => Err(Failure::Refused(problem)),
@@ -46,16 +46,29 @@ pub fn print(
     }
 }
 
-fn servers(plan: &Plan) -> Vec<String> {
+/// What the file calls itself.
+fn title(experiment: &Experiment) -> Vec<String> {
+    let name = match &experiment.scale {
+        Some(scale) => format!("{} at scale {scale}", experiment.name),
+        None => experiment.name.clone(),
+    };
+    std::iter::once(name).chain(experiment.subject()).collect()
+}
+
+/// The servers of all runs, each once: groups have the base in common.
+fn servers(runs: &[(String, Plan)]) -> Vec<String> {
     let mut rows = vec![head(&["server", "role", "runs", "settings"])];
-    rows.extend(plan.servers.iter().map(|server| {
-        vec![
+    for server in runs.iter().flat_map(|(_, plan)| &plan.servers) {
+        let row = vec![
             server.name(),
             role(server).to_owned(),
             server.installation.resolved.clone(),
             settings(server),
-        ]
-    }));
+        ];
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
     left(&rows)
 }
 
@@ -185,8 +198,8 @@ fn parts(
             show_half(&plan.work).data(plan),
             memory(&found),
             gigabytes(found.disk_bytes),
-            span(found.set_up),
-            span(found.measuring),
+            hours(found.set_up.as_secs_f64()),
+            hours(found.measuring.as_secs_f64()),
         ];
         if let Some(problem) = found.lacks {
             row.push("does not fit".to_owned());
@@ -198,10 +211,20 @@ fn parts(
     if estimated {
         lines.push(format!(
             "about {} in all, downloads and builds not counted",
-            span(total)
+            hours(total.as_secs_f64())
         ));
     }
     (lines, refused)
+}
+
+/// What groups are, if there are any.
+fn in_groups(runs: &[(String, Plan)]) -> Option<String> {
+    let group = |(_, plan): &(String, Plan)| plan.experiment.as_ref()?.group;
+    runs.iter().find_map(group).map(|_| {
+        "groups: not all servers run at a time; each group is a run with the base, and one group follows \
+         another"
+            .to_owned()
+    })
 }
 
 fn name(plan: &Plan) -> String {
@@ -209,6 +232,10 @@ fn name(plan: &Plan) -> String {
         return String::new();
     };
     let mut words = vec![format!("{} of {}", part.part, part.of)];
+    words.extend(
+        part.group
+            .map(|(group, of)| format!("group {group} of {of}")),
+    );
     words.extend(
         part.coordinates
             .iter()
@@ -226,18 +253,6 @@ fn memory(found: &Estimate) -> String {
         Occupancy::Rotated => "one server at a time".to_owned(),
     };
     format!("{}, {how}", gigabytes(found.memory_bytes))
-}
-
-/// `40 s`, `12 min`, `7.5 h`.
-fn span(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    if seconds < 90.0 {
-        format!("{seconds:.0} s")
-    } else if seconds < 5400.0 {
-        format!("{:.0} min", seconds / 60.0)
-    } else {
-        format!("{:.1} h", seconds / 3600.0)
-    }
 }
 
 fn head(names: &[&str]) -> Vec<String> {
@@ -269,6 +284,7 @@ mod tests {
     use deltabench_model::plan::ConfigurationUse;
     use deltabench_run::fleet::HugePagesWish;
     use deltabench_server::ServerUser;
+    use std::path::Path;
 
     #[test]
     fn settings_of_a_server_that_is_not_here_are_not_said_to_need_no_adapting() {
@@ -289,15 +305,19 @@ mod tests {
         );
     }
 
+    fn host(directory: &Path) -> Host {
+        Host {
+            workspaces: directory.to_owned(),
+            cache: directory.to_owned(),
+            user: ServerUser::choose(None).unwrap(),
+            huge_pages: HugePagesWish::Off,
+        }
+    }
+
     #[test]
     fn a_part_that_does_not_fit_says_what_it_would_take() {
         let directory = tempfile::tempdir().unwrap();
-        let host = Host {
-            workspaces: directory.path().to_owned(),
-            cache: directory.path().to_owned(),
-            user: ServerUser::choose(None).unwrap(),
-            huge_pages: HugePagesWish::Off,
-        };
+        let host = host(directory.path());
         let mut plan = deltabench_testkit::small_run::plan();
         let small = estimate(&plan, run_half(&plan.work), &host).unwrap();
         assert_eq!(small.lacks, None);
@@ -321,12 +341,7 @@ mod tests {
     #[test]
     fn another_machine_has_its_own_room_and_fewer_servers_of_it_at_once() {
         let directory = tempfile::tempdir().unwrap();
-        let host = Host {
-            workspaces: directory.path().to_owned(),
-            cache: directory.path().to_owned(),
-            user: ServerUser::choose(None).unwrap(),
-            huge_pages: HugePagesWish::Off,
-        };
+        let host = host(directory.path());
         let runs = [("r-1".to_owned(), deltabench_testkit::small_run::plan())];
         let on = |memory_mb: u64, disk_mb: u64| {
             let machine = Machine {

@@ -76,6 +76,10 @@ fn coordinates(unit: &Unit) -> String {
         return unit.run.clone();
     };
     let mut words: Vec<String> = vec![format!("part {} of {}", part.part, part.of)];
+    words.extend(
+        part.group
+            .map(|(group, of)| format!("group {group} of {of}")),
+    );
     let axes = part.coordinates.iter();
     words.extend(axes.map(|(axis, value)| format!("{axis} {value}")));
     words.push(format!("repetition {}", part.repetition));

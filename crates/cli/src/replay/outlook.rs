@@ -3,10 +3,14 @@
 use super::clock;
 use super::source::{account_told, settings_told};
 use super::{COPY_LIMIT, consent, timeout};
+use crate::amounts::span;
 use crate::arguments::replay::{ReplayArguments, Values};
+use crate::request::time;
 use deltabench_capture::{Capture, Kind};
+use deltabench_kinds::replay::LEAST_SECONDS;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
+use deltabench_model::units::{count, to_f64};
 use deltabench_replay::{ClockWish, Consent, Data, Job, Survey, Work, wanting};
 use deltabench_server::{DataDirectory, ServerUser};
 use std::collections::BTreeMap;
@@ -185,6 +189,7 @@ fn sending(
             if own { "its own copy" } else { "placebo" }
         ));
     }
+    lines.extend(too_short((arguments, specs), work.jobs.len(), consent));
     if let Some(clients) = arguments.mix {
         lines.push(format!(
             "and a mix: {clients} clients at once send them without a pause, drawn by calls"
@@ -195,6 +200,27 @@ fn sending(
         left_out.map(|left| format!("not sent: {} statements: {}", left.statements, left.why)),
     );
     lines
+}
+
+/// That the time is over before each statement was visited once on each server, if it is.
+fn too_short(
+    (arguments, specs): (&ReplayArguments, &[TargetSpec]),
+    statements: usize,
+    consent: Consent,
+) -> Option<String> {
+    let budget = time(&arguments.budget).ok()?;
+    // The base runs twice.
+    let visits = count(statements) * count(specs.len() + 1);
+    let least = to_f64(visits) * LEAST_SECONDS;
+    let measured = !arguments.plans_only && consent.reads;
+    (measured && least > budget).then(|| {
+        format!(
+            "note: {} is too short: one visit to each statement on each server takes {} or more; allow \
+             several times that with --budget",
+            arguments.budget,
+            span(least)
+        )
+    })
 }
 
 /// What would be sent of statements without values.

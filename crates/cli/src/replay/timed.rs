@@ -2,6 +2,7 @@
 
 use super::source::Source;
 use super::{Files, answer, as_is, code, json_file, publish, read};
+use crate::amounts::span;
 use crate::arguments::replay::ReplayArguments;
 use crate::arguments::results::Resume;
 use crate::bench::{Bench, Measured};
@@ -178,7 +179,7 @@ fn carry_out(
     let mut progress = Progress::new(bench.planned(plan));
     let setup = plan.work.replay();
     progress.note(&format!(
-        "measuring {} statements{} in {} blocks of all servers; for about {:.0} min",
+        "measuring {} statements{} in {} blocks of all servers; for about {}",
         setup.map_or(0, |setup| setup.statements.len()),
         match setup.and_then(|setup| setup.mix) {
             Some(1) => ", and all of them as a mix of one client".to_owned(),
@@ -186,7 +187,7 @@ fn carry_out(
             None => String::new(),
         },
         plan.timing.blocks,
-        setup.map_or(0.0, |setup| setup.budget_seconds / 60.0)
+        span(setup.map_or(0.0, |setup| setup.budget_seconds))
     ));
     let benchmark = Replay::with(loaded);
     let measured = bench.measure_with(
@@ -385,7 +386,7 @@ fn check_data_sets(plan: &Plan, setup: &ReplaySetup, found: &[DataSet]) -> Resul
         if found.is_other(known) {
             return Err(Problem::new(format!("{name} has another data set now"))
                 .detail("the replay began with another cluster or database there")
-                .hint("start a new replay"));
+                .hint("start a new one: `deltabench replay` with the same arguments"));
         }
         if found.is_other_start(known) {
             say(&format!(
@@ -404,5 +405,5 @@ fn same_file(known: &ReplayedFile, found: Option<&str>) -> Result<(), Problem> {
     }
     Err(Problem::new(format!("{} is not what it was", known.path))
         .detail("the replay began with other content")
-        .hint("start a new replay"))
+        .hint("start a new one: `deltabench replay` with the same arguments"))
 }

@@ -158,7 +158,8 @@ fn replace(arguments: &ReplaceArguments, config: &Config) -> Result<u8, Failure>
         known_version(first, &arguments.old).map_err(Failure::Refused)?;
         known_version(first, &arguments.new).map_err(Failure::Refused)?;
         return Err(Failure::Refused(
-            Problem::new("no host has measured both").hint("measure both in several nights first"),
+            Problem::new("no host has measured both")
+                .hint("measure both in several nights first: deltabench nightly --anchor OLD NEW"),
         ));
     }
     for (host, old, new) in &meant {
@@ -198,7 +199,7 @@ fn check(host: &HostTrend, (old, new): (usize, usize), nights: usize) -> Result<
     let (before, after) = (name(host, old), name(host, new));
     if old == new {
         return Err(Problem::new("both are the same version")
-            .hint("name the anchor so far, then the one that follows it"));
+            .hint("name the anchor so far, then the one that follows it: deltabench anchor replace OLD NEW"));
     }
     let is_base = host.all_bases().contains_key(&old);
     if !is_base {
@@ -220,9 +221,8 @@ fn check(host: &HostTrend, (old, new): (usize, usize), nights: usize) -> Result<
     let overlaps = host.overlaps(old, new, nights);
     let Some((_, worst)) = overlaps.iter().max_by_key(|(_, overlap)| overlap.missing) else {
         return Err(
-            Problem::new(format!("no cell has two runs with {before} as base")).hint(
-                "an anchor is the base of many nights; without them there is nothing to go on",
-            ),
+            Problem::new(format!("no cell has two runs with {before} as base"))
+                .hint("an anchor is the base of many nights: deltabench nightly --anchor OLD NEW"),
         );
     };
     if worst.missing == 0 {

@@ -48,7 +48,8 @@ fn take_back(store: &mut Store, number: i64, reason: &str) -> Result<(), Failure
         let none = Problem::new(format!("there is no annotation {number} in this lab"));
         return Err(Failure::Refused(match known.last() {
             Some((last, one)) => none.hint(format!("the newest is {last}: {}", one.text)),
-            None => none.hint("nobody has annotated anything yet"),
+            None => none
+                .hint("nobody has annotated anything yet: `deltabench annotate --help` says how"),
         }));
     }
     store

@@ -2,9 +2,8 @@
 
 use crate::schema::assert_check;
 use deltabench_compare::comparison::Verdict;
-use deltabench_driver::peer::{
-    Peer, PeerComparison, PeerOutcome, PeerWork, Rival, SelfbenchCell, SelfbenchRound,
-};
+use deltabench_driver::peer::{Peer, PeerOutcome, PeerWork};
+use deltabench_driver::selfbench::{PeerComparison, Rival, SelfbenchCell, SelfbenchRound};
 use deltabench_model::plan::Placement;
 use deltabench_selfcheck::calibrate::{Outcome, Size, Trial, calibration_json};
 use deltabench_selfcheck::crosscheck::json::{CrosscheckJson, PgbenchCrosscheckJson};

@@ -92,6 +92,28 @@ warmup = "1s"
 seed = 7
 "#;
 
+/// Two candidates, of which one runs at a time beside the base and its copy.
+const GROUPS: &str = r#"
+[[servers]]
+target = "postgres:18"
+configuration = "mine"
+settings = { work_mem = "8MB" }
+
+[workloads]
+only = ["point-query"]
+
+[data]
+rows = 1000
+
+[measurement]
+servers_at_once = 3
+blocks = 2
+fixed = true
+visit_seconds = 0.05
+slice_ms = 3
+seed = 7
+"#;
+
 const RUN: [&str; 4] = ["run", "study.toml", "--huge-pages", "off"];
 
 fn lab(rest: &str) -> Lab {
@@ -232,6 +254,35 @@ fn rotated_servers_do_the_same_rounds_one_server_at_a_time() {
             .iter()
             .any(|finding| finding.kind == FindingKind::Rotated)
     );
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+}
+
+#[test]
+fn servers_that_do_not_run_at_a_time_are_measured_in_groups_with_the_base() {
+    let lab = lab(GROUPS);
+    let output = lab.run(&RUN);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let (store, runs) = finished(&lab);
+    let mut candidates = Vec::new();
+    for (number, run) in (1..).zip(&runs) {
+        let plan = store.plan(run).unwrap();
+        let part = plan.experiment.as_ref().unwrap();
+        assert_eq!((part.part, part.group), (1, Some((number, 2))));
+        let roles: Vec<Role> = plan.servers.iter().map(|server| server.role).collect();
+        assert_eq!(roles, [Role::Base, Role::Placebo, Role::Candidate]);
+        candidates.push(
+            plan.servers[2]
+                .settings
+                .iter()
+                .any(|(name, value)| (name.as_str(), value.as_str()) == ("work_mem", "8MB")),
+        );
+        let slices = store.slices(run).unwrap();
+        assert!((0..3).all(|server| slices.iter().any(|slice| slice.server.0 == server)));
+    }
+    assert_eq!(candidates, [false, true]);
+    let said = text(&output.stdout);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("measured in 2 groups"), "{said}");
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
 

@@ -224,9 +224,12 @@ impl Story<'_> {
         explanation.add(cpu, &CPU_FAMILY);
     }
 
-    /// Microseconds that an operation takes longer.
+    /// Microseconds that an operation takes longer: what the cell's row says, if it says something.
     fn longer(&self, speed: &MetricComparison) -> Option<f64> {
-        Some(operation_us(self.cell)? * (1.0 / speed.ratio.estimate - 1.0))
+        match &speed.difference_us {
+            Some(difference) => Some(difference.estimate),
+            None => Some(operation_us(self.cell)? * (1.0 / speed.ratio.estimate - 1.0)),
+        }
     }
 
     /// Whether it is clear that less than half of the time that an operation takes longer is CPU.
@@ -259,7 +262,11 @@ impl Story<'_> {
             size(b).total_cmp(&size(a))
         });
         parts.truncate(OTHERS);
-        let whole = format!("{:+} us per operation", short(more));
+        let whole = match &speed.difference_us {
+            Some(difference) => words::bare_microseconds(difference),
+            None => format!("{:+}", short(more)),
+        };
+        let whole = format!("{whole} us per operation");
         let amounts: Vec<String> = parts
             .iter()
             .map(|shift| {

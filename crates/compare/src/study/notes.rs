@@ -216,6 +216,8 @@ pub(super) fn of_study(
     tables: &[StudyTable],
 ) -> Vec<String> {
     let mut notes = missing(places);
+    notes.extend(missing_groups(places));
+    notes.extend(groups(places));
     notes.extend(left_out(places));
     if !places.unmeasured.is_empty() {
         let runs = places.unmeasured.iter().map(|run| run.run);
@@ -298,6 +300,54 @@ fn missing(places: &Places<'_>) -> Vec<String> {
     executions.into_iter().filter_map(note).collect()
 }
 
+/// Groups of servers of a part without a run here.
+fn missing_groups(places: &Places<'_>) -> Vec<String> {
+    let mut parts: BTreeMap<(&str, &str, u32), (u32, BTreeSet<u32>)> = BTreeMap::new();
+    let measured = places.runs.iter().map(|(run, _)| run);
+    for run in measured.chain(&places.unmeasured) {
+        let Some(part) = &run.plan.experiment else {
+            continue;
+        };
+        if let Some((group, of)) = part.group {
+            let place = (run.host, part.execution.as_str(), part.part);
+            let known = parts.entry(place).or_insert((of, BTreeSet::new()));
+            known.1.insert(group);
+        }
+    }
+    let note = |((_, execution, part), (of, known)): ((&str, &str, u32), (u32, BTreeSet<u32>))| {
+        let gone: Vec<String> = (1..=of)
+            .filter(|group| !known.contains(group))
+            .map(|group| group.to_string())
+            .collect();
+        (!gone.is_empty()).then(|| {
+            format!(
+                "missing: {} of {of} groups of servers of part {part} of {execution}: {}",
+                gone.len(),
+                gone.join(", ")
+            )
+        })
+    };
+    parts.into_iter().filter_map(note).collect()
+}
+
+/// Which group of servers a run has, and of how many.
+fn group_of(plan: &Plan) -> Option<(u32, u32)> {
+    plan.experiment.as_ref()?.group
+}
+
+/// What groups of servers mean for the columns.
+fn groups(places: &Places<'_>) -> Option<String> {
+    let all = places.runs.iter();
+    let of = all
+        .filter_map(|(run, _)| Some(group_of(run.plan)?.1))
+        .max()?;
+    Some(format!(
+        "not all servers ran at a time: they were measured in {of} groups, one after another, each with its \
+         own load and its own copies of the base; a ratio is one of its group, and the base's figures are \
+         of all groups"
+    ))
+}
+
 /// `withdrawn: r2 (wrong machine)`, `withdrawn: 2 cells of r2 (…)`.
 fn withdrawn(sets: &[Set<'_>]) -> Vec<String> {
     let runs = sets.iter().flat_map(|set| &set.runs);
@@ -327,8 +377,14 @@ fn unpaired(sets: &[Set<'_>]) -> Option<String> {
 
 /// On how many loads figures rest.
 fn loads(sets: &[Set<'_>]) -> Option<String> {
-    let most = sets.iter().map(|set| set.runs.len()).max()?;
-    let single = sets.iter().filter(|set| set.runs.len() == 1).count();
+    // Groups of servers are no repetitions: the first stands for them.
+    let of_set = |set: &Set<'_>| {
+        let plans = set.runs.iter().map(|run| run.source.plan);
+        let loads = plans.filter(|plan| group_of(plan).is_none_or(|(group, _)| group == 1));
+        loads.count().max(1)
+    };
+    let most = sets.iter().map(of_set).max()?;
+    let single = sets.iter().filter(|set| of_set(set) == 1).count();
     if most == 1 {
         return Some(
             "every figure comes from one load of the data: another load, or another hour, may differ \
@@ -417,6 +473,10 @@ fn different_plans(places: &Places<'_>) -> Vec<String> {
 }
 
 fn servers(first: &Plan, second: &Plan) -> Option<String> {
+    // Of groups that is known.
+    if group_of(first) != group_of(second) {
+        return None;
+    }
     let names = |plan: &Plan| -> BTreeSet<String> {
         let all = plan.candidates().into_iter();
         all.map(|server| plan.server_name(server)).collect()

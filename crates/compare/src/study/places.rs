@@ -33,7 +33,11 @@ impl<'a> Places<'a> {
             runs.iter().partition(|run| run.plan.belongs_to().is_some());
         check(&runs, &parts)?;
         let hosts = distinct(runs.iter().map(|run| run.host.to_owned()));
-        runs.sort_by_key(|run| run.plan.experiment.as_ref().map_or(0, |part| part.part));
+        let place = |run: &StudyRun<'_>| {
+            let part = run.plan.experiment.as_ref();
+            part.map_or((0, None), |part| (part.part, part.group))
+        };
+        runs.sort_by_key(place);
         let (runs, unmeasured): (Vec<_>, Vec<_>) = runs.into_iter().partition(is_measured);
         let mut dimensions = part_dimensions(&runs);
         dimensions.push(Dimension {
@@ -186,7 +190,7 @@ fn nothing(parts: &[StudyRun<'_>]) -> Problem {
         true => problem,
         false => problem
             .detail(belong.join("\n"))
-            .hint("name the runs that they belong to"),
+            .hint("name the runs that they belong to: deltabench report RUN"),
     }
 }
 
@@ -221,14 +225,14 @@ fn check(runs: &[StudyRun<'_>], parts: &[StudyRun<'_>]) -> Result<(), Problem> {
         return Err(
             Problem::new("these runs belong to different experiments or scales")
                 .detail(listing(&words))
-                .hint("make separate tables of each experiment and scale"),
+                .hint("report each experiment and scale by its own name: deltabench report NAME"),
         );
     }
     let base = |run: &StudyRun<'_>| base_name(run.plan);
     if runs.iter().any(|run| base(run) != base(first)) {
         return Err(Problem::new("these runs have different bases")
             .detail(listing(&base))
-            .hint("put together only runs that compare with the same base"));
+            .hint("name runs with the same base: deltabench report RUN RUN"));
     }
     Ok(())
 }

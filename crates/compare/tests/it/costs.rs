@@ -6,7 +6,8 @@
 use crate::builder::{BASE, CANDIDATE, only_cell};
 use crate::calibration_model::Simulation;
 use crate::costs_model::{World, counter, moved, reads, said, two_cores, updates};
-use deltabench_compare::comparison::{CellComparison, Cost};
+use deltabench_compare::comparison::{CellComparison, Cost, Metric};
+use deltabench_compare::words::microseconds;
 use deltabench_compare::{Machine, add_costs, analyse};
 use deltabench_model::units::{count, to_f64};
 
@@ -380,7 +381,16 @@ fn lost_time_without_cpu_is_looked_for_in_waits() {
         ..reads()
     };
     // Four clients at 10000/s: 400 us, and 500 us at 0.8 of that.
-    let text = said(&one(&slower, 381)).to_owned();
+    let cell = one(&slower, 381);
+    let text = said(&cell).to_owned();
+    // The same difference as the cell's row, which is against both copies of the base.
+    let of_row = cell.metric(Metric::Throughput).unwrap().difference_us;
+    let of_row = microseconds(&of_row.unwrap());
+    let (number, _) = of_row.split_once(" µs/op").unwrap();
+    assert!(
+        text.contains(&format!("of {number} us per operation")),
+        "{of_row}: {text}"
+    );
     assert!(
         text.contains("with the same CPU per operation (±"),
         "{text}"

@@ -2,7 +2,7 @@
 //! rates hold? Seeded runs with known truth, driven as a run drives them: measure until `progress` is
 //! satisfied.
 //!
-//! `cargo test -p deltabench-compare pipeline -- --nocapture` prints the table of docs/measuring.md.
+//! `cargo test -p deltabench-compare pipeline -- --nocapture` prints the table of docs/error-rates.md.
 
 use crate::builder::{BASE, CANDIDATE, PLACEBO, cell, metric, only_cell, plan};
 use crate::calibration_model::{Model, Simulation, THREE, TWO};

@@ -70,6 +70,7 @@ pub fn part(plan: &Plan, part: u32, of: u32, coordinates: &[(&str, &str)]) -> Pl
             scale: None,
             part,
             of,
+            group: None,
             repetition: 1,
             coordinates: coordinates.iter().map(own).collect(),
             left_out: Vec::new(),

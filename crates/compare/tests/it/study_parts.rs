@@ -4,7 +4,7 @@ use crate::calibration_model::Simulation;
 use crate::study_model::*;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{grids_of, study};
-use deltabench_model::plan::{SensitivityPart, SessionPart, Varied};
+use deltabench_model::plan::{Cell, SensitivityPart, ServerId, SessionPart, Varied};
 
 #[test]
 fn runs_that_belong_to_another_are_no_repetitions_and_are_named() {
@@ -60,4 +60,50 @@ fn runs_that_belong_to_another_are_no_repetitions_and_are_named() {
     for run in runs {
         grids_of(run).unwrap();
     }
+}
+
+#[test]
+fn groups_of_servers_are_columns_of_one_table_and_no_repetitions() {
+    let group = |candidates: &[&str], number| {
+        let plan = plan_of(candidates, cells(&WORKLOADS[..2], &[1]));
+        let mut plan = part(&plan, 1, 1, &[]);
+        plan.experiment.as_mut().unwrap().group = Some((number, 3));
+        plan
+    };
+    let plans = [group(&["b", "c"], 1), group(&["d"], 2), group(&["e"], 3)];
+    let mut random = Simulation::new(19);
+    let law = |server: ServerId, cell: &Cell| {
+        let (rate, cpu) = equal(server, cell);
+        // Of each group the first candidate is faster.
+        let share = if server.index() == 2 { 1.1 } else { 1.0 };
+        (share * rate, cpu / share)
+    };
+    let comparisons: Vec<Comparison> = { plans.iter() }
+        .map(|plan| run(&mut random, plan, CALM, law))
+        .collect();
+    let mut runs = of(&plans, &comparisons);
+    let all = tables_of(&runs);
+    let throughput = table(&all, "throughput relative to a");
+    let names: Vec<&str> = { throughput.columns.iter() }
+        .map(|column| column.name.as_str())
+        .collect();
+    assert_eq!(names, ["a", "b", "c", "d", "e"]);
+    for (name, truth) in [("b", 1.1), ("c", 1.0), ("d", 1.1), ("e", 1.1)] {
+        let figure = figure(throughput, "point-query", name);
+        assert!((figure.ratio.estimate - truth).abs() < 0.02, "{name}");
+        assert_eq!(figure.repetitions, 1, "{name}");
+    }
+    let notes = all.notes.join("\n");
+    assert!(notes.contains("measured in 3 groups"), "{notes}");
+    assert!(notes.contains("comes from one load of the data"), "{notes}");
+    assert!(
+        !notes.contains("missing") && !notes.contains("differs from"),
+        "{notes}"
+    );
+    // In any order, and each is missed.
+    runs.reverse();
+    assert_eq!(tables_of(&runs), all);
+    let notes = tables_of(&runs[..2]).notes.join("\n");
+    let told = "missing: 1 of 3 groups of servers of part 1 of e1: 1";
+    assert!(notes.contains(told), "{notes}");
 }

@@ -24,7 +24,7 @@ const ROOM: usize = 64 * 1024;
 /// Whoever calls it must know that the server is well: it waits for answers without a time limit.
 ///
 /// Errors: no connection, a server that closes or answers something else.
-pub(super) fn run(
+pub(crate) fn run(
     endpoint: &Endpoint,
     login: &Login,
     executable: &Executable,

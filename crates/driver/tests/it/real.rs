@@ -1,9 +1,8 @@
 //! Against real servers, where `DELTABENCH_TEST_TARGETS` names some.
 
 use crate::PATIENCE;
-use deltabench_driver::peer::{
-    Peer, PeerRun, PeerWork, Rival, SelfbenchCell, SelfbenchSpec, run_peer, selfbench_client,
-};
+use deltabench_driver::peer::{Peer, PeerRun, PeerWork, run_peer};
+use deltabench_driver::selfbench::{Rival, SelfbenchCell, SelfbenchSpec, selfbench_client};
 use deltabench_driver::{Client, Lane, LaneSpec, SliceRequest, TlsFailure, WireError};
 use deltabench_model::endpoint::{Endpoint, Login, Tls};
 use deltabench_model::plan::Placement;

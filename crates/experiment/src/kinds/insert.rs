@@ -1,7 +1,7 @@
 //! `[insert]`: the sizes of the Insert Benchmark.
 
+use crate::configured::configured;
 use crate::excludes::{Excluded, excludes};
-use crate::measurement::configured;
 use crate::syntax;
 use deltabench_document::Section;
 use deltabench_model::problem::{Problem, nearest};

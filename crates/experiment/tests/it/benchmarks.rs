@@ -163,6 +163,13 @@ fn the_published_procedure_has_its_own_times_and_excludes_what_it_has_its_own_of
         let refused = of(rotated, rest).unwrap_err();
         assert!(refused.contains("residence"), "{rest}: {refused}");
     }
+    let at_once = "servers_at_once = 3\n";
+    let found = of(at_once, "visit_seconds = 0.01\n").unwrap().measurement;
+    assert_eq!((found.servers_at_once, found.rotated), (Some(3), false));
+    for rest in [rotated, "sustained = \"5m\"\n", "[insert]\n"] {
+        let refused = of(at_once, rest).unwrap_err();
+        assert!(refused.contains("exclude each other"), "{rest}: {refused}");
+    }
     let fraction = of(&format!("{one}visit_seconds = 0.5\n"), "").unwrap_err();
     assert!(fraction.contains("visit_seconds"), "{fraction}");
 }

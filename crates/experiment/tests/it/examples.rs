@@ -57,6 +57,9 @@ fn examples_read_at_every_scale() {
         let mut paper = at(&name, &text, "paper");
         assert_eq!(paper.scale.take().as_deref(), Some("paper"));
         assert_eq!(paper, written, "{name} as written is as published");
+        let about = |scale| at(&name, &text, scale).subject().unwrap();
+        assert_eq!(about("paper"), written.about.clone().unwrap());
+        assert!(about("tiny").starts_with("as written, without a scale: "));
     }
 }
 

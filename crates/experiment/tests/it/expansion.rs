@@ -112,6 +112,7 @@ fn everything_else_is_told_as_written() {
         warmup: None,
         sustained_seconds: None,
         rotated: false,
+        servers_at_once: None,
         procedure: None,
         slice_ms: Some(40),
         rate: Some(1000.0),

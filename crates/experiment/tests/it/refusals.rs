@@ -354,7 +354,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     (
         "visit_seconds = 1.5",
         "visit_seconds = 0",
-        "`visit_seconds` is 0, but must be 0.05 to 3600",
+        "`visit_seconds` is 0, but must be 0.01 to 3600",
     ),
     (
         "visit_seconds = 1.5",

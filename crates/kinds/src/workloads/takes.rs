@@ -2,9 +2,10 @@
 
 use deltabench_model::plan::{CacheState, Cell, CellOrder, DataState, Plan};
 use deltabench_model::problem::Problem;
-use deltabench_model::units::{count, to_f64, to_u64};
+use deltabench_model::units::{count, index, to_f64, to_u64};
 use deltabench_run::load::{DataSet, states, states_read, uses_work};
 use deltabench_run::occupancy::{AtOnce, DISK_BESIDE, Needs, Occupancy, PlannedTime, wal_max};
+use deltabench_run::visit::TURNS;
 use std::collections::BTreeSet;
 
 /// Size of a state's tables against freshly loaded ones.
@@ -22,7 +23,8 @@ fn growth(state: DataState) -> f64 {
 const WRITTEN: f64 = 1.5;
 
 /// Rows that one server takes in a second, indexes and vacuum included: what was left of the time to a first
-/// table of 32 cells (docs/measuring.md) when its block is taken off. Rough, as all of this is.
+/// table of 32 cells (docs/error-rates.md#on-real-servers) when its block is taken off. Rough, as all of this
+/// is.
 const ROWS_PER_SECOND: f64 = 50_000.0;
 
 /// The write phase of the aged state against the load: assumed.
@@ -36,9 +38,6 @@ const RENEWED_PER_SECOND: f64 = 800_000.0;
 /// Seconds of a server's start, warm-up reads and stop: assumed.
 const RESTART_SECONDS: f64 = 0.7;
 
-/// Turns that a visit gives each server where they run one at a time.
-const TURNS: usize = 3;
-
 /// Bytes a second in which a server that has started reads its tables again: an NVMe disk. Assumed; a slower
 /// disk takes longer.
 const WARMED_PER_SECOND: f64 = 1e9;
@@ -50,6 +49,15 @@ const VISIT_SECONDS: f64 = 0.1;
 /// Bytes that tables grow by in a second without a break: more than was seen of any server here (order entry
 /// by functions, two cores: 4 MB, WAL included).
 const GROWN_PER_SECOND: f64 = 8e6;
+
+/// Turns that a visit gives each server where they run one at a time.
+fn turns(plan: &Plan) -> usize {
+    if plan.timing.sustained {
+        1
+    } else {
+        index(u64::from(TURNS))
+    }
+}
 
 /// What the tables of a pass grow by.
 fn grown(plan: &Plan) -> u64 {
@@ -123,7 +131,7 @@ fn warming_seconds(plan: &Plan, tables: &DataSet, held: Occupancy) -> f64 {
         .iter()
         .map(|state| bytes * growth(*state))
         .sum();
-    let turns = if plan.timing.sustained { 1 } else { TURNS };
+    let turns = turns(plan);
     let of_cell = |cell: &Cell| match uses_work(plan.order, cell) {
         // The first time they are made anew.
         true => read + bytes * growth(cell.state) * to_f64(count(turns - 1)) / to_f64(count(turns)),
@@ -148,8 +156,7 @@ fn measuring_seconds(plan: &Plan, rows: f64, held: Occupancy) -> f64 {
     // Servers that are there one at a time are started for each turn of a visit.
     let starts = match held {
         Occupancy::Together => 1,
-        Occupancy::Rotated if plan.timing.sustained => plan.cells.len(),
-        Occupancy::Rotated => plan.cells.len() * TURNS,
+        Occupancy::Rotated => plan.cells.len() * turns(plan),
     };
     let sampled = plan
         .observing
@@ -157,7 +164,7 @@ fn measuring_seconds(plan: &Plan, rows: f64, held: Occupancy) -> f64 {
         .map_or(0, |profile| profile.milliseconds);
     // A warm-up that was chosen is that of each turn.
     let warmups = match held {
-        Occupancy::Rotated if plan.timing.warmup_chosen && !plan.timing.sustained => count(TURNS),
+        Occupancy::Rotated if plan.timing.warmup_chosen => count(turns(plan)),
         _ => 1,
     };
     let beside =

@@ -131,16 +131,8 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
                 "o is the published unit of work: a query, or 1000 rows of a scan."
             }
         ),
-        if plan.work.is_embedded() {
-            "cpu is counted in the turns, bc miss and cmp in separate turns. All other columns are of whole \
-             steps, with their wait for compactions."
-        } else {
-            "cpu/o is percent of the whole machine x s: do not compare it between machines. cs/o is of the \
-             server; r/o, rKB/o and wKB/o are of the device, by any process. The lines below are per second, \
-             with sizes and times of requests as iostat has them."
-        }
-        .to_owned(),
     ]);
+    lines.extend(table.meanings().map(str::to_owned));
     if table.has_wide() {
         lines.push(words::wide_meaning());
     }
@@ -230,6 +222,27 @@ impl<'a> CostTable<'a> {
                 return;
             }
         }
+    }
+
+    /// What the columns mean that the table has.
+    fn meanings(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let embedded = self.plan.work.is_embedded();
+        let has = |name: &str| self.columns.iter().any(|column| column.name == name);
+        let others = ["cs/o", "r/o", "rKB/o", "wKB/o"].into_iter().any(has);
+        let of_engine = "cpu is counted in the turns, bc miss and cmp in separate turns. All other columns \
+                         are of whole steps, with their wait for compactions.";
+        let cpu = "cpu/o is not CPU/op: cpu/o counts the whole host (servers, client and all else) in \
+                   percent of all cores x s, CPU/op counts the server alone. So their ratios differ. Do not \
+                   compare cpu/o between machines.";
+        let device = "cs/o is of the server; r/o, rKB/o and wKB/o are of the device, by any process. The \
+                      lines below are per second, with sizes and times of requests as iostat has them.";
+        [
+            embedded.then_some(of_engine),
+            (!embedded && has("cpu/o")).then_some(cpu),
+            (!embedded && others).then_some(device),
+        ]
+        .into_iter()
+        .flatten()
     }
 
     fn widest(&self, column: &Column) -> usize {

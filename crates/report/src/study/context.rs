@@ -32,6 +32,8 @@ pub struct StudyRunFacts {
     pub state: String,
     /// Which part of the experiment, from 1, and of how many; absent outside of one.
     pub part: Option<(u32, u32)>,
+    /// Which group of its servers, from 1, and of how many; absent where all are in one run.
+    pub group: Option<(u32, u32)>,
     /// Which repetition of these coordinates, from 1.
     pub repetition: u32,
     /// Where it stands on the axes of the experiment.
@@ -50,6 +52,9 @@ impl StudyRunFacts {
         let mut texts = Vec::new();
         if let Some((part, of)) = self.part {
             texts.push(format!("part {part} of {of}"));
+        }
+        if let Some((group, of)) = self.group {
+            texts.push(format!("group {group} of {of}"));
         }
         if self.repetition > 0 {
             texts.push(format!("repetition {}", self.repetition));

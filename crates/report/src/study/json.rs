@@ -180,6 +180,8 @@ fn run(run: &StudyRunFacts) -> Value {
         "state": unless_blank(&run.state),
         "part": run.part.map(|(part, _)| part),
         "of": run.part.map(|(_, of)| of),
+        "group": run.group.map(|(group, _)| group),
+        "groups": run.group.map(|(_, of)| of),
         "repetition": (run.repetition > 0).then_some(run.repetition),
         "coordinates": run.coordinates,
         "host": unless_blank(&run.host),

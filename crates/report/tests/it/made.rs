@@ -28,6 +28,7 @@ fn made() -> Plan {
         scale: Some("tiny".to_owned()),
         part: 2,
         of: 4,
+        group: None,
         repetition: 1,
         coordinates: vec![pair("storage", "gp3-3000")],
         left_out: Vec::new(),

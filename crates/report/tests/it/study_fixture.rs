@@ -490,6 +490,7 @@ pub fn study_context() -> StudyContext {
         run: format!("20261121-104{part}-7f3a"),
         state: "finished".to_owned(),
         part: Some((part, 2)),
+        group: None,
         repetition: 1,
         coordinates: pairs(&[("storage", storage)]),
         host: "Intel Xeon, 2 cores, Linux 6.8".to_owned(),

@@ -4,7 +4,6 @@ use crate::estimate::planned_time;
 use crate::occupancy::{Machine, PlannedTime, by_memory};
 use crate::session::benchmark::Benchmark;
 use deltabench_compare::blocks_needed;
-use deltabench_compare::forecast::duration;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64, to_u64};
@@ -55,7 +54,7 @@ fn fitted(
                 format!(
                     "visits last {visit:.2} s instead of {asked} s: {needed} blocks have to fit into \
                      {}",
-                    duration(allowed / 60.0)
+                    exact(allowed)
                 )
             }));
         }
@@ -77,7 +76,11 @@ fn fitted(
 fn too_short(plan: &Plan, allowed: f64, needed: f64, (set_up, block): (f64, f64)) -> String {
     let cells = plan.cells.len();
     let left = (allowed - set_up).max(0.0);
-    let blocks = (left / block).floor();
+    let blocks = match to_u64((left / block).floor()) {
+        0 => format!("not even one block of {cells} cells fits"),
+        1 => format!("about 1 block of {cells} cells fits"),
+        some => format!("about {some} blocks of {cells} cells fit"),
+    };
     let fitting = to_u64((to_f64(count(cells)) * left / (needed * block)).floor());
     let fewer = if fitting > 0 {
         format!(", or choose at most {fitting} of them")
@@ -85,11 +88,22 @@ fn too_short(plan: &Plan, allowed: f64, needed: f64, (set_up, block): (f64, f64)
         String::new()
     };
     format!(
-        "{} is too short for verdicts: about {blocks} blocks of {cells} cells fit, but a verdict needs \
-         {needed}; allow about --budget {}{fewer}",
-        duration(allowed / 60.0),
+        "{} is too short for verdicts: {blocks}, but a verdict needs {needed}; allow about --budget \
+         {}{fewer}",
+        exact(allowed),
         at_least(set_up + needed * block),
     )
+}
+
+/// Seconds as the user named them, not rounded up: `1 s`, `90 s`, `25 min`, `10 h`.
+fn exact(seconds: f64) -> String {
+    let text = match seconds {
+        _ if seconds < 100.0 => (seconds, "s"),
+        _ if seconds < 6000.0 => (seconds / 60.0, "min"),
+        _ => (seconds / 3600.0, "h"),
+    };
+    let (number, unit) = (format!("{:.1}", text.0), text.1);
+    format!("{} {unit}", number.trim_end_matches(".0"))
 }
 
 /// Seconds as a time that is not shorter, in the form that options take.
@@ -170,6 +184,18 @@ mod tests {
         let note = told(0.5, true);
         assert!(note.starts_with("30 s is too short for verdicts"), "{note}");
         assert!(note.ends_with("allow about --budget 4m"), "{note}");
+    }
+
+    #[test]
+    fn a_short_time_is_told_as_it_was_given() {
+        let mut plan = plan();
+        let note = fitted(&mut plan, 1.0, true, &time).unwrap().unwrap();
+        assert!(note.starts_with("1 s is too short for verdicts"), "{note}");
+        assert_eq!(exact(90.0), "90 s");
+        assert_eq!(exact(1.5), "1.5 s");
+        assert_eq!(exact(1500.0), "25 min");
+        assert_eq!(exact(5400.0), "90 min");
+        assert_eq!(exact(36_000.0), "10 h");
     }
 
     #[test]

@@ -86,8 +86,9 @@ fn cpu_unknown(theirs: &[(&PlannedServer, &Remote)]) -> Option<Finding> {
             FindingKind::RemoteCpuUnknown,
             Severity::Note,
             format!(
-                "deltabench cannot see from here what {whom} spends: it has no CPU per operation, and \
-                 only the counters of its own tables; an agent there can read them (agent=ssh:HOST)"
+                "deltabench cannot see from here what an operation costs on {whom}: it has no CPU per \
+                 operation, and only the counters of its own tables; an agent there can read them \
+                 (agent=ssh:HOST)"
             ),
         )
     })
@@ -108,9 +109,9 @@ fn not_restarted(plan: &Plan, whom: &str) -> Finding {
         FindingKind::RemoteNotRestarted,
         severity,
         format!(
-            "{whom} does not restart between blocks: what each start of a server changes at random \
-             (addresses, placement in memory) stays the same, is part of each difference to another \
-             server, and is in no interval"
+            "deltabench does not restart {whom} between blocks: what each start of a server changes at \
+             random (addresses, placement in memory) stays the same, is part of each difference to \
+             another server, and is in no interval"
         ),
     )
 }

@@ -14,7 +14,7 @@ use deltabench_observe::{own_affinity, restore};
 use std::sync::atomic::Ordering;
 
 /// Times that every server is started in one visit.
-const TURNS: u32 = 3;
+pub const TURNS: u32 = 3;
 
 /// Warm-up of a server that was started a moment ago, in times of the asked one.
 const START_WARMUP: f64 = 2.0;

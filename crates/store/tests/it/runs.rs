@@ -336,6 +336,7 @@ fn the_parts_of_an_experiment_are_found_together_by_the_name_of_their_execution(
             scale: None,
             part,
             of: 2,
+            group: None,
             repetition: 1,
             coordinates: Vec::new(),
             left_out: Vec::new(),

@@ -1,7 +1,7 @@
 //! Our own client against the peers, in the same minutes on the same server.
 
-use super::{Peer, PeerOutcome, PeerRun, PeerWork, bare, cannot, on_cores, run_whole};
 use crate::crosscheck::{OwnRun, run_own_client};
+use crate::peer::{Peer, PeerOutcome, PeerRun, PeerWork, bare, cannot, on_cores, run_whole};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::Placement;
 use deltabench_model::problem::Problem;
