@@ -7,7 +7,7 @@ use crate::clock::now;
 use crate::config::Config;
 use crate::console::{print_stdout, say};
 use crate::failure::Failure;
-use crate::store::{open, open_to_read, store_problem};
+use crate::store::{measured_now, open, open_to_read, state_word, store_problem};
 use deltabench_document::amounts::age;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
@@ -32,9 +32,14 @@ pub fn archive(arguments: &ArchiveArguments, config: &Config) -> Result<u8, Fail
         false => Some(lock(&store)?),
     };
     let sizes = store.sizes().map_err(store_problem)?;
+    // This command has the lab's lock itself, if it needs it: then no run is measured.
+    let measured = match lock {
+        Some(_) => None,
+        None => measured_now(&store)?,
+    };
     let chosen = match older {
-        Some(seconds) => by_age(&sizes, seconds)?,
-        None => named(arguments, &store, &sizes)?,
+        Some(seconds) => by_age(&sizes, seconds, measured.as_deref()),
+        None => named((arguments, measured.as_deref()), &store, &sizes)?,
     };
     if arguments.restore {
         restore(&chosen, &mut store, arguments.dry_run)?;
@@ -83,7 +88,7 @@ fn lock(store: &Store) -> Result<RunLock, Failure> {
 }
 
 /// Finished runs that ended so long ago and are not archived. Says which old ones stay, and why.
-fn by_age(sizes: &Sizes, seconds: f64) -> Result<Vec<&RunSize>, Failure> {
+fn by_age<'a>(sizes: &'a Sizes, seconds: f64, measured_now: Option<&str>) -> Vec<&'a RunSize> {
     let now = now().1;
     let is_old = |run: &&RunSize| seconds_since(run, now) >= seconds && run.sealed.is_none();
     let (finished, others): (Vec<&RunSize>, Vec<&RunSize>) = { sizes.runs.iter() }
@@ -94,7 +99,7 @@ fn by_age(sizes: &Sizes, seconds: f64) -> Result<Vec<&RunSize>, Failure> {
         say(&format!(
             "{} stays: it is {}, and `deltabench resume` can continue it",
             run.run,
-            run.state.word()
+            state_word(&run.run, run.state, measured_now)
         ));
     }
     if finished.is_empty() {
@@ -103,7 +108,7 @@ fn by_age(sizes: &Sizes, seconds: f64) -> Result<Vec<&RunSize>, Failure> {
             span(seconds)
         ));
     }
-    Ok(finished)
+    finished
 }
 
 fn seconds_since(run: &RunSize, now_ms: i64) -> f64 {
@@ -115,7 +120,7 @@ fn seconds_since(run: &RunSize, now_ms: i64) -> f64 {
 ///
 /// Errors: one that is not there, is no run, or is not finished; one that is archived, or is not, to restore.
 fn named<'a>(
-    arguments: &ArchiveArguments,
+    (arguments, measured_now): (&ArchiveArguments, Option<&str>),
     store: &Store,
     sizes: &'a Sizes,
 ) -> Result<Vec<&'a RunSize>, Failure> {
@@ -135,7 +140,7 @@ fn named<'a>(
         let found = |name: &String| sizes.runs.iter().find(|run| run.run == *name);
         for run in names.iter().filter_map(found) {
             if !chosen.iter().any(|known| known.run == run.run) {
-                may_move(run, arguments.restore).map_err(Failure::Refused)?;
+                may_move(run, arguments.restore, measured_now).map_err(Failure::Refused)?;
                 chosen.push(run);
             }
         }
@@ -143,7 +148,7 @@ fn named<'a>(
     Ok(chosen)
 }
 
-fn may_move(run: &RunSize, back: bool) -> Result<(), Problem> {
+fn may_move(run: &RunSize, back: bool, measured_now: Option<&str>) -> Result<(), Problem> {
     let name = &run.run;
     match (&run.sealed, back) {
         (None, true) => Err(Problem::new(format!("{name} is not archived"))
@@ -154,7 +159,7 @@ fn may_move(run: &RunSize, back: bool) -> Result<(), Problem> {
                 "`deltabench archive --restore {name}` takes it back"
             ))),
         (None, false) if run.state != RunState::Finished => {
-            let state = run.state.word();
+            let state = state_word(name, run.state, measured_now);
             Err(Problem::new(format!("{name} is {state}"))
                 .detail("only finished runs are archived: this one may continue")
                 .hint("`deltabench resume` continues it"))
@@ -276,11 +281,11 @@ pub fn sizes(config: &Config) -> Result<u8, Failure> {
         say(&format!("no runs in {}", config.lab.display()));
         return Ok(0);
     }
-    print_stdout(&table(&sizes))?;
+    print_stdout(&table(&sizes, measured_now(&store)?.as_deref()))?;
     Ok(0)
 }
 
-fn table(sizes: &Sizes) -> String {
+fn table(sizes: &Sizes, measured_now: Option<&str>) -> String {
     let sealed_bytes = |run: &RunSize| run.sealed.as_ref().map_or(0, |file| file.bytes);
     let mut runs: Vec<&RunSize> = sizes.runs.iter().collect();
     runs.sort_by_key(|run| std::cmp::Reverse(run.in_store + sealed_bytes(run)));
@@ -298,7 +303,7 @@ fn table(sizes: &Sizes) -> String {
         lines.push(format!(
             "{:<widest$}  {:<11}  {:>9}  {:>9}  {:>9}",
             run.run,
-            run.state.word(),
+            state_word(&run.run, run.state, measured_now),
             megabytes(run.in_store),
             // What is not finished stays, and what is archived has nothing left to move.
             match run.state == RunState::Finished && sealed.is_none() {
@@ -369,13 +374,13 @@ mod tests {
             free: 0,
         };
         let names = |seconds: f64| {
-            let chosen = by_age(&sizes, seconds).unwrap();
+            let chosen = by_age(&sizes, seconds, None);
             chosen.iter().map(|run| run.run.clone()).collect::<Vec<_>>()
         };
         assert_eq!(names(age("90d").unwrap()), ["old"]);
         assert_eq!(names(age("0d").unwrap()), ["old", "young", "later"]);
         assert!(names(age("1000d").unwrap()).is_empty());
-        let text = table(&sizes);
+        let text = table(&sizes, None);
         assert!(
             text.contains("stopped  interrupted     3.0 MB          -"),
             "{text}"

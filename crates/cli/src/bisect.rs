@@ -70,17 +70,26 @@ pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failur
     let wanted = Wanted::read(arguments, config)?;
     asked.cpu_of_run = wanted.cpu_of_run;
     asked.skip = skipped(&arguments.skip, &wanted.points.points).map_err(Failure::Refused)?;
-    for line in outlook(&wanted.points.points, &asked) {
-        say(&line);
-    }
+    let outlook = outlook(&wanted.points.points, &asked);
+    let tell = || outlook.iter().for_each(|line| say(line));
     if arguments.dry_run {
+        tell();
         return Ok(0);
     }
+    // What is refused is refused before the plan. Only a build takes so long that the plan comes first.
     find_counter(&asked)?;
+    let store = open_store(config)?;
     let host = swept_host(&arguments.servers, config)?;
+    let builds = { wanted.points.points.iter() }.any(|point| point.target.starts_with("git:"));
+    if builds {
+        tell();
+    }
     let question = wanted.question(arguments, config)?;
+    if !builds {
+        tell();
+    }
     let mut bench = Bench {
-        store: open_store(config)?,
+        store,
         host,
         interrupted: interrupt::flag()?,
     };

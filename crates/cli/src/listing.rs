@@ -11,7 +11,7 @@ use crate::output::analyse_run;
 use crate::rebased::relative_to;
 use crate::replay;
 use crate::request::percent;
-use crate::store::{open, store_problem};
+use crate::store::{STOPPED, measured_now, open, state_word, store_problem};
 use crate::study::{self, Wanted};
 use crate::targets::resolve;
 use crate::text::colour;
@@ -22,6 +22,7 @@ use deltabench_lab::Analysed;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
+use deltabench_report::words::plural;
 use deltabench_report::{DeltaChosen, TerminalOptions};
 use deltabench_run::planning;
 use deltabench_store::{Found, RunState, RunSummary};
@@ -187,21 +188,24 @@ pub fn runs(config: &Config) -> Result<u8, Failure> {
     let store = open(config)?;
     let mut lines = Vec::new();
     let archived = store.archived_runs().map_err(store_problem)?;
+    let measured = measured_now(&store)?;
     for run in store.runs().map_err(store_problem)? {
         let withdrawn = store.invalidations(&run.run).map_err(store_problem)?;
         let sides = match run.candidates.as_slice() {
             [] => run.base.clone(),
             candidates => format!("{} vs {}", run.base, candidates.join(", ")),
         };
+        let state = state_word(&run.run, run.state, measured.as_deref());
         lines.push(format!(
-            "{}  {:<11}  {}  {} {}  {}{}{}{}",
+            "{}  {state:<11}  {sides}  {}  {}{}{}{}{}",
             run.run,
-            run.state.word(),
-            sides,
-            run.cells,
-            if run.cells == 1 { "cell" } else { "cells" },
+            plural(run.cells, "cell"),
             blocks(&run),
             session(&run),
+            match state == STOPPED && !run.counts {
+                true => next(&run),
+                false => String::new(),
+            },
             if archived.contains(&run.run) {
                 "  archived"
             } else {
@@ -230,8 +234,17 @@ fn session(run: &RunSummary) -> String {
     })
 }
 
+/// How a run goes on that was killed.
+fn next(run: &RunSummary) -> String {
+    let name = run.execution.as_deref().unwrap_or(&run.run);
+    format!(", `deltabench resume {name}` continues it")
+}
+
 /// How far a run has come, in blocks that all cells have.
 fn blocks(run: &RunSummary) -> String {
+    if run.counts {
+        return "a count".to_owned();
+    }
     let (done, planned) = (run.blocks_done, run.blocks_planned);
     if run.state == RunState::Finished && done < u64::from(planned) {
         return format!("finished after {done} of at most {planned} blocks");
@@ -292,4 +305,40 @@ pub fn fetch(arguments: &Fetch, config: &Config) -> Result<u8, Failure> {
         .collect();
     print_stdout(&lines.join("\n"))?;
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_has_no_blocks_and_a_stopped_run_says_how_it_goes_on() {
+        let run = RunSummary {
+            run: "r".to_owned(),
+            state: RunState::Finished,
+            started_unix_ms: 0,
+            state_unix_ms: 0,
+            base: String::new(),
+            candidates: Vec::new(),
+            cells: 1,
+            blocks_done: 3,
+            blocks_planned: 8,
+            visits_done: 3,
+            counts: false,
+            execution: None,
+            session: None,
+        };
+        assert_eq!(blocks(&run), "finished after 3 of at most 8 blocks");
+        assert_eq!(next(&run), ", `deltabench resume r` continues it");
+        let part = RunSummary {
+            execution: Some("e".to_owned()),
+            ..run.clone()
+        };
+        assert_eq!(next(&part), ", `deltabench resume e` continues it");
+        let counts = RunSummary {
+            counts: true,
+            ..run
+        };
+        assert_eq!(blocks(&counts), "a count");
+    }
 }

@@ -13,15 +13,17 @@ use crate::failure::Failure;
 use crate::follow_up::FollowUp;
 use crate::interrupt;
 use crate::kinds;
+use crate::kinds::workloads::arguments::Compare;
 use crate::pause;
 use crate::request;
-use crate::store::{open_store, store_problem};
+use crate::store::{open_store, store_problem, unusable};
 use crate::targets::resolve_servers;
 use crate::trend::{METRICS, changes_of_runs, hosts, places};
 use clap::{Args, Parser};
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::thresholds::HOUR_APART_MS;
-use deltabench_lab::{HostTrend, Version, version_key};
+use deltabench_lab::{HostTrend, Version, is_night, version_key};
+use deltabench_model::fact::ToldByNight;
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::{PlannedServer, Role};
 use deltabench_model::problem::Problem;
@@ -30,9 +32,10 @@ use deltabench_model::units::to_f64;
 use deltabench_observe::host_identity;
 use deltabench_report::words;
 use deltabench_run::session::SessionEnd;
-use deltabench_store::{LOCK_NAME, RunState, Store};
+use deltabench_store::{LOCK_NAME, RunState, RunSummary, Store};
 use deltabench_trend::TRIED_FOR_MS;
 use std::collections::BTreeSet;
+use std::fs::File;
 use tries::{Try, tries};
 
 /// Exit codes of a comparison after which its result can be looked at.
@@ -44,9 +47,9 @@ pub fn nightly(arguments: &NightlyArguments, config: &Config) -> Result<u8, Fail
     let options = &arguments.options;
     check(options).map_err(Failure::Refused)?;
     let (anchor, new) = sides(arguments, config).map_err(Failure::Refused)?;
-    for line in unfinished(&open_store(config)?)? {
-        say(&line);
-    }
+    let alone = alone(config)?;
+    let left = Left::of(&open_store(config)?, alone.is_some())?;
+    left.lines.iter().for_each(|line| say(line));
     let before = runs_so_far(config)?;
     let is_dry = options.iter().any(|option| option == "--dry-run");
     match third(&anchor, &new, config)? {
@@ -68,7 +71,8 @@ pub fn nightly(arguments: &NightlyArguments, config: &Config) -> Result<u8, Fail
         return Ok(0);
     }
     let end = try_again((arguments.tries, gap), &anchor, options, config)?;
-    let code = conclude(&before, config)?;
+    let code = conclude(&before, left.untold, config)?;
+    drop(alone);
     Ok(match end {
         FollowUp::Interrupted => interrupt::STATUS,
         _ => code,
@@ -136,7 +140,37 @@ fn check(options: &[String]) -> Result<(), Problem> {
             .detail("it is for the whole night")
             .hint("write it before --"));
     }
-    parsed(&["a".to_owned(), "b".to_owned()], options).map(|_| ())
+    match parsed(&["a".to_owned(), "b".to_owned()], options)? {
+        kinds::Command::Compare(compare) => check_compare(&compare),
+        _ => Err(Problem::new(
+            "the options after -- are not those of `compare`",
+        )),
+    }
+}
+
+/// Refuses what a night says and does itself.
+fn check_compare(compare: &Compare) -> Result<(), Problem> {
+    // The first one stands for the version of the night.
+    if let Some(target) = compare.candidates.get(1) {
+        return Err(Problem::new(format!("after --: `{target}` is a target"))
+            .detail("a night measures its anchor, the version of the night before, and the new one")
+            .hint("write only options of `deltabench compare` there, for example -- --quick"));
+    }
+    let own = [
+        (compare.shape.sessions.sessions.is_some(), "--sessions"),
+        (compare.shape.sessions.gap.is_some(), "--gap"),
+        (compare.shape.ending.confirm, "--confirm"),
+    ];
+    match own.into_iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, name)) => Err(Problem::new(format!("after --: a night cannot use {name}"))
+            .detail(
+                "a night is one run, and its tries measure again in other hours what is suspected",
+            )
+            .hint(format!(
+                "leave out {name}; --tries and --gap of `nightly` stand before --"
+            ))),
+    }
 }
 
 /// Whether an option is one of every command.
@@ -224,6 +258,9 @@ fn third(anchor: &PlannedServer, new: &PlannedServer, config: &Config) -> Result
         return Ok(Third::Same);
     }
     let Some(earlier) = version(earlier).filter(|earlier| earlier.identity != base) else {
+        if let Some(other) = version(host.last_beside_any(&base)) {
+            say(&other_line(other, new));
+        }
         return Ok(Third::Nothing);
     };
     let target = places::target(&earlier.installation);
@@ -241,6 +278,20 @@ fn third(anchor: &PlannedServer, new: &PlannedServer, config: &Config) -> Result
         earlier.name
     ));
     Ok(Third::Nothing)
+}
+
+/// Why the version of the night before is not measured again.
+fn other_line(before: &Version, new: &PlannedServer) -> String {
+    let differs = match before.installation.origin == new.installation.origin {
+        true => "another major version, or built or set in another way",
+        false => "from another place, and so perhaps built in another way",
+    };
+    format!(
+        "note: the night before measured {}, which is not of the line of {}: it is {differs}. Only anchor \
+         and new version are measured, and no step between the two is judged",
+        before.name,
+        new.name()
+    )
 }
 
 /// A directory that holds another build each night leaves nothing to compare with.
@@ -281,32 +332,68 @@ fn this_host(metrics: &[Metric], config: &Config) -> Result<Vec<HostTrend>, Fail
     Ok(all)
 }
 
-/// What is left of earlier nights that were killed or interrupted: their runs count for nothing until
-/// somebody resumes them.
-fn unfinished(store: &Store) -> Result<Vec<String>, Failure> {
-    // A run that is measured now is not left over; the night itself will be refused.
-    if deltabench_proc::locks::is_locked(&store.lab().join(LOCK_NAME)) {
-        return Ok(Vec::new());
-    }
-    let mut lines = Vec::new();
-    for run in store.runs().map_err(store_problem)? {
-        let is_open = !matches!(run.state, RunState::Planned | RunState::Finished);
-        let is_fresh = now().1 - run.state_unix_ms <= TRIED_FOR_MS;
-        if is_open && is_fresh && is_night(&store.plan(&run.run).map_err(store_problem)?.command) {
-            lines.push(format!(
+/// A lock of the nights of a lab, which ends with the process. A night waits for minutes between its runs,
+/// and another one may begin then.
+const NIGHT_LOCK: &str = "night.lock";
+
+/// Held while no other night of this lab is under way; absent if one is.
+fn alone(config: &Config) -> Result<Option<File>, Failure> {
+    // Made with the directory, if there was none.
+    let path = open_store(config)?.lab().join(NIGHT_LOCK);
+    let mut options = File::options();
+    let opened = options.create(true).write(true).truncate(false).open(&path);
+    let file = opened
+        .map_err(|error| Failure::Refused(unusable(format!("{}: {error}", path.display()))))?;
+    Ok(file.try_lock().is_ok().then_some(file))
+}
+
+/// What is left of earlier nights that were stopped before their end.
+struct Left {
+    /// A line for each unfinished run.
+    lines: Vec<String>,
+    /// Finished runs: no night has said what they found.
+    untold: BTreeSet<String>,
+}
+
+impl Left {
+    /// `is_alone`: no other night is under way, to which these runs may belong.
+    fn of(store: &Store, is_alone: bool) -> Result<Self, Failure> {
+        let mut left = Self {
+            lines: Vec::new(),
+            untold: BTreeSet::new(),
+        };
+        // A run that is measured now is not left over; the night itself will be refused.
+        let is_busy = deltabench_proc::locks::is_locked(&store.lab().join(LOCK_NAME));
+        if is_busy || !is_alone {
+            return Ok(left);
+        }
+        for run in store.runs().map_err(store_problem)? {
+            let is_fresh = now().1 - run.state_unix_ms <= TRIED_FOR_MS;
+            let plan = store.plan(&run.run).map_err(store_problem)?;
+            if run.state == RunState::Planned || !is_fresh || !is_night(&plan.command) {
+                continue;
+            }
+            if run.state == RunState::Finished {
+                if is_untold(&run, store)? {
+                    left.untold.insert(run.run);
+                }
+                continue;
+            }
+            left.lines.push(format!(
                 "note: {} of an earlier night ended after {} of {} blocks and counts for nothing yet: \
                  `deltabench resume {}` continues it",
                 run.run, run.blocks_done, run.blocks_planned, run.run
             ));
         }
+        Ok(left)
     }
-    Ok(lines)
 }
 
-/// Whether a command line is that of a night.
-fn is_night(command: &[String]) -> bool {
-    let own = command.iter().skip(1).take_while(|word| *word != "--");
-    own.into_iter().any(|word| word == "nightly")
+/// Whether no night has said what a run found.
+fn is_untold(run: &RunSummary, store: &Store) -> Result<bool, Failure> {
+    let told: Option<ToldByNight> = store.last_fact(&run.run, None).map_err(store_problem)?;
+    // What counts instructions belongs to a run that says all.
+    Ok(told.is_none() && !run.counts)
 }
 
 /// The runs of the lab.
@@ -354,10 +441,21 @@ fn try_again(
     Ok(FollowUp::Finished)
 }
 
-/// Says what changed, and returns the exit code of the night.
-fn conclude(before: &BTreeSet<String>, config: &Config) -> Result<u8, Failure> {
-    let own: BTreeSet<String> = runs_so_far(config)?.difference(before).cloned().collect();
-    let store = open_store(config)?;
+/// Says what changed, and returns the exit code of the night. `left`: runs of earlier nights of which nothing
+/// was said.
+fn conclude(
+    before: &BTreeSet<String>,
+    left: BTreeSet<String>,
+    config: &Config,
+) -> Result<u8, Failure> {
+    for run in &left {
+        say(&format!(
+            "note: {run} is of an earlier night that was stopped before its end; what it found is said here"
+        ));
+    }
+    let mut own = left;
+    own.extend(runs_so_far(config)?.difference(before).cloned());
+    let mut store = open_store(config)?;
     let mut code = 0;
     for host in this_host(&METRICS, config)? {
         let night = changes_of_runs(&host, &own, &store)?;
@@ -367,6 +465,13 @@ fn conclude(before: &BTreeSet<String>, config: &Config) -> Result<u8, Failure> {
             (false, true) if code == 0 => 3,
             _ => code,
         };
+    }
+    for run in store.runs().map_err(store_problem)? {
+        let is_over = run.state == RunState::Finished && own.contains(&run.run);
+        if is_over && is_untold(&run, &store)? {
+            let told = ToldByNight(now().1);
+            { store.add_fact(&run.run, (None, None), &told) }.map_err(store_problem)?;
+        }
     }
     Ok(code)
 }
@@ -397,9 +502,16 @@ mod tests {
             plan.command = words(command);
             store.create_run(name, &plan, state, now().1).unwrap();
         }
-        let told = unfinished(&store).unwrap();
+        let left = Left::of(&store, true).unwrap();
+        let told = left.lines;
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].contains("killed of an earlier night ended after 0 of 8 blocks"));
+        assert_eq!(left.untold, BTreeSet::from(["finished".to_owned()]));
+        // Another night is under way: it will say what its runs found.
+        assert!(Left::of(&store, false).unwrap().lines.is_empty());
+        let fact = ToldByNight(5);
+        store.add_fact("finished", (None, None), &fact).unwrap();
+        assert!(Left::of(&store, true).unwrap().untold.is_empty());
     }
 
     #[test]
@@ -417,5 +529,15 @@ mod tests {
             setting.to_string().contains("builds, not settings"),
             "{setting}"
         );
+        for (given, why) in [
+            (&["--quick", "b"][..], "`b` is a target"),
+            (&["--sessions", "3"], "cannot use --sessions"),
+            (&["--gap", "1h"], "cannot use --gap"),
+            (&["--confirm"], "cannot use --confirm"),
+        ] {
+            let refused = check(&words(given)).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+            assert!(refused.contains("hint:"), "{refused}");
+        }
     }
 }

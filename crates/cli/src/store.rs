@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use deltabench_report::words::plural;
-use deltabench_store::{Store, StoreError};
+use deltabench_store::{LOCK_NAME, RunState, Store, StoreError};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Opens a lab that must be there.
@@ -51,13 +51,105 @@ pub fn warn_of_lost_files(store: &Store) -> Result<(), Failure> {
 /// The lab's store, made if there is none.
 pub fn open_store(config: &Config) -> Result<Store, Failure> {
     let store = Store::open(&config.lab).map_err(|error| {
-        Failure::Refused(Problem::new("the lab directory cannot be used").detail(error.to_string()))
+        let detail = error.to_string();
+        let hint = match &error {
+            StoreError::Newer { .. } | StoreError::Foreign { .. } | StoreError::Full { .. } => {
+                Problem::from(error).hint.unwrap_or_default()
+            }
+            _ => return Failure::Refused(unusable(detail)),
+        };
+        Failure::Refused(unusable(detail).hint(hint))
     })?;
     cluster_dirs::lab_is_there(&config.lab);
     Ok(store)
 }
 
+/// A lab in which nothing can be written; the detail says why.
+pub fn unusable(detail: String) -> Problem {
+    Problem::new("the lab directory cannot be used")
+        .detail(detail)
+        .hint("make it writable for this user, or name another lab with --lab DIR")
+}
+
+/// The run that is measured now. A run that was killed stays `running` in the store; nobody has the lab's
+/// lock for it.
+///
+/// Errors: the store cannot be read.
+pub fn measured_now(store: &Store) -> Result<Option<String>, Failure> {
+    if !deltabench_proc::locks::is_locked(&store.lab().join(LOCK_NAME)) {
+        return Ok(None);
+    }
+    let holder = store.lock_holder().unwrap_or_default();
+    let mut running = store.runs().map_err(store_problem)?;
+    running.retain(|run| run.state == RunState::Running);
+    // Parts of an experiment and further sessions are measured under the lock of the first one.
+    let own = running.iter().find(|run| run.run == holder);
+    let newest = || running.iter().max_by_key(|run| run.state_unix_ms);
+    Ok(own.or_else(newest).map(|run| run.run.clone()))
+}
+
+/// The state of a run that was killed while it ran.
+pub const STOPPED: &str = "stopped";
+
+/// The state of a run in a word.
+pub fn state_word(run: &str, state: RunState, measured_now: Option<&str>) -> &'static str {
+    match state {
+        RunState::Running if measured_now != Some(run) => STOPPED,
+        other => other.word(),
+    }
+}
+
 /// A store that fails, as exit code 5.
 pub fn store_problem(error: impl std::fmt::Display) -> Failure {
     Failure::Failed(deltabench_lab::store_problem(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_the_lock_has_stopped() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = Store::open(place.path()).unwrap();
+        let plan = deltabench_testkit::small_run::plan();
+        for (at, run) in (1..).zip(["killed", "live", "finished"]) {
+            store.create_run(run, &plan, RunState::Running, at).unwrap();
+        }
+        store.finish_run("finished", RunState::Finished, 9).unwrap();
+        let words = |store: &Store| {
+            let measured = measured_now(store).unwrap();
+            let runs = store.runs().unwrap();
+            let word = |run: &deltabench_store::RunSummary| {
+                state_word(&run.run, run.state, measured.as_deref())
+            };
+            runs.iter().map(word).collect::<Vec<_>>()
+        };
+        assert_eq!(words(&store), ["stopped", "stopped", "finished"]);
+        let lock = store.lock_run("killed").unwrap();
+        assert_eq!(words(&store), ["running", "stopped", "finished"]);
+        drop(lock);
+        // Under the lock of the first part of an experiment the newest run is the one.
+        let lock = store.lock_run("first part").unwrap();
+        assert_eq!(words(&store), ["stopped", "running", "finished"]);
+        drop(lock);
+        assert_eq!(words(&store), ["stopped", "stopped", "finished"]);
+    }
+
+    #[test]
+    fn a_lab_that_cannot_be_made_has_a_hint() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let config = Config {
+            lab: file.path().to_owned(),
+            cache: file.path().to_owned(),
+            sources: deltabench_acquire::Sources::default(),
+        };
+        let refused = open_store(&config).unwrap_err();
+        assert_eq!(refused.code(), 2);
+        let text = refused.problem().to_string();
+        assert!(
+            text.contains("or name another lab with --lab DIR"),
+            "{text}"
+        );
+    }
 }

@@ -18,7 +18,40 @@ pub enum RunHost {
     },
 }
 
+/// When a machine became another host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostChange {
+    /// Start of the first run on it, milliseconds since 1970.
+    pub at_unix_ms: i64,
+    /// What is another one: `kernel 6.1 to 6.19`.
+    pub what: String,
+}
+
 impl RunHost {
+    /// What is another one than on a host of this machine before.
+    pub(crate) fn differs_from(&self, before: &Self) -> String {
+        let word = |known: &Option<String>| known.clone().unwrap_or_else(|| "unknown".to_owned());
+        let of = |host: &Self| match host {
+            Self::Identified { host, measured } => (
+                word(&host.kernel),
+                word(&host.microcode),
+                measured.to_string(),
+            ),
+            Self::Stored { kernel, .. } => (word(kernel), word(&None), "unknown".to_owned()),
+        };
+        let (old, new) = (of(before), of(self));
+        let all = [
+            ("kernel", old.0, new.0),
+            ("microcode", old.1, new.1),
+            ("deltabench's way of measuring, version", old.2, new.2),
+        ];
+        let other = all.into_iter().filter(|(_, old, new)| old != new);
+        let other: Vec<String> = other
+            .map(|(name, old, new)| format!("{name} {old} to {new}"))
+            .collect();
+        other.join(", ")
+    }
+
     /// The machine, whatever kernel it runs: two hosts of one key are one machine at different times.
     pub fn machine(&self) -> String {
         match self {

@@ -26,7 +26,7 @@ pub use analysed::{Analysed, analyse, analyse_this_hour};
 pub use counted::counted_cells;
 pub use explained::{EXPLAINED, changed, explained};
 pub use history::version_key;
-pub use hosts::RunHost;
+pub use hosts::{HostChange, RunHost};
 pub use judged::Judged;
 pub use names::{confirmation_name, count_name, sample_name};
 pub use placebos::{CountedRun, Placebos};
@@ -36,7 +36,7 @@ pub use series::{series_of, stored as series_of_run};
 pub use sessions::session_name;
 pub use trend::{
     Change, ComparedCell, Era, HostTrend, KnownRuns, TrendCell, TrendPoint, TrendRun, Version,
-    trends, version_line,
+    is_night, trends, version_line,
 };
 pub use withdrawal::cell_label;
 

@@ -6,7 +6,7 @@ mod over_time;
 mod pairs;
 
 use crate::history::{Hour, branch, version_key};
-use crate::hosts::RunHost;
+use crate::hosts::{HostChange, RunHost};
 use crate::store_problem;
 pub use anchors::Era;
 use deltabench_compare::comparison::Metric;
@@ -50,6 +50,8 @@ pub struct Version {
 pub struct TrendRun {
     pub name: String,
     pub began_unix_ms: i64,
+    /// Whether a night measured it (`deltabench nightly`).
+    pub is_night: bool,
 }
 
 /// A cell over all runs that do its work.
@@ -86,6 +88,8 @@ pub struct HostTrend {
     pub changes: Vec<Change>,
     /// Commits whose place in their history nobody knows: they have levels, and no steps.
     pub unplaced: Vec<String>,
+    /// When the machine became another host, oldest first.
+    pub host_changes: Vec<HostChange>,
     builds: Vec<Build>,
     measured: Vec<Run>,
     eras: Vec<Era>,
@@ -172,6 +176,10 @@ struct Found {
     cell_numbers: BTreeMap<String, usize>,
     measured: Vec<Run>,
     hour: Hour,
+    /// The hosts that this machine has been, and the number of the last run's.
+    hosts: Vec<RunHost>,
+    host: usize,
+    host_changes: Vec<HostChange>,
 }
 
 impl Found {
@@ -185,7 +193,28 @@ impl Found {
             cell_numbers: BTreeMap::new(),
             measured: Vec::new(),
             hour: Hour::default(),
+            hosts: Vec::new(),
+            host: 0,
+            host_changes: Vec::new(),
         }
+    }
+
+    /// The number of a run's host.
+    fn host_of(&mut self, past: &Past) -> usize {
+        let known = self.hosts.iter().position(|host| *host == past.host);
+        let number = known.unwrap_or(self.hosts.len());
+        if known.is_none() {
+            self.hosts.push(past.host.clone());
+        }
+        let before = self.hosts.get(self.host).filter(|_| number != self.host);
+        if let Some(before) = before {
+            self.host_changes.push(HostChange {
+                at_unix_ms: past.began_ms,
+                what: past.host.differs_from(before),
+            });
+        }
+        self.host = number;
+        number
     }
 
     /// `metric`: its number.
@@ -208,6 +237,8 @@ impl Found {
         if cells.is_empty() {
             return;
         }
+        let host = self.host_of(past);
+        cells.iter_mut().for_each(|cell| cell.host = host);
         self.measured.push(Run {
             hour: self.hour.of((past.began_ms, past.ended_ms), i64::MAX),
             began_ms: past.began_ms,
@@ -217,6 +248,7 @@ impl Found {
         self.runs.push(TrendRun {
             name: past.name.clone(),
             began_unix_ms: past.began_ms,
+            is_night: is_night(&past.plan.command),
         });
     }
 
@@ -257,6 +289,7 @@ impl Found {
         }
         Some(Measured {
             series: 0,
+            host: 0,
             delta,
             base: self.number(base, past.began_ms),
             candidates,
@@ -326,6 +359,7 @@ impl Found {
             cells: self.cells,
             changes: Vec::new(),
             unplaced,
+            host_changes: self.host_changes,
             builds,
             measured: self.measured,
             eras: Vec::new(),
@@ -364,8 +398,9 @@ impl HostTrend {
         self.measured.iter().filter(has).count()
     }
 
-    /// The version that was measured last with this base, by its identity, or an anchor that it followed, and
-    /// is like `new`: of its line and branch, with nothing but the base or versions like it in the run.
+    /// The version that a night measured last with this base, by its identity, or an anchor that it followed,
+    /// and is like `new`: of its line and branch, with nothing but the base or versions like it in the run.
+    /// What another command measured with the base is no version of a night.
     pub fn last_beside(
         &self,
         base: &str,
@@ -378,6 +413,22 @@ impl HostTrend {
             let known = self.versions.get(at);
             known.is_some_and(|one| one.line == line && branch(&one.installation) == own)
         };
+        self.last_of_nights(base, is_like, counts)
+    }
+
+    /// The version that a night measured last with this base, whatever it is, but for the base itself.
+    pub fn last_beside_any(&self, base: &str) -> Option<usize> {
+        self.last_of_nights(base, |_| true, |version| version.identity != base)
+    }
+
+    /// The newest version of the newest night with this base that has only versions of a kind, and one that
+    /// counts.
+    fn last_of_nights(
+        &self,
+        base: &str,
+        is_like: impl Fn(usize) -> bool,
+        counts: impl Fn(&Version) -> bool,
+    ) -> Option<usize> {
         let anchors = self.chain(base);
         let is_base = |at: usize| {
             self.versions
@@ -394,7 +445,9 @@ impl HostTrend {
             let counts = |at: &usize| self.versions.get(*at).is_some_and(&counts);
             all?.into_iter().filter(counts).max()
         };
-        self.measured.iter().rev().filter_map(newest).next()
+        let nights = self.runs.iter().zip(&self.measured);
+        let nights = nights.filter(|(run, _)| run.is_night);
+        nights.rev().find_map(|(_, run)| newest(run))
     }
 
     /// Whether a run has a step to this version, or from it.
@@ -475,6 +528,22 @@ impl HostTrend {
         let hash = format!("{:x}", Sha256::digest(all));
         hash.chars().take(ID).collect()
     }
+}
+
+/// Options of every command that have a value: their values are not the name of a command.
+const VALUED: [&str; 2] = ["--lab", "--cache"];
+
+/// Whether a command line is that of a night.
+pub fn is_night(command: &[String]) -> bool {
+    let mut words = command.iter().skip(1);
+    while let Some(word) = words.next() {
+        if VALUED.contains(&word.as_str()) {
+            words.next();
+        } else if !word.starts_with("--") {
+            return word == "nightly";
+        }
+    }
+    false
 }
 
 /// What it runs, with the settings of its own, whatever a run called it.

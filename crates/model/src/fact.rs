@@ -39,6 +39,8 @@ pub enum FactKind {
     Prepared,
     /// The blocks that were done when the time was up.
     TimeUp,
+    /// A night that said what this run found.
+    Night,
 }
 
 impl FactKind {
@@ -61,6 +63,7 @@ impl FactKind {
             Self::Settled => "settled",
             Self::Prepared => "prepared",
             Self::TimeUp => "time_up",
+            Self::Night => "night",
         }
     }
 }
@@ -237,4 +240,14 @@ pub struct TimeUp(pub u32);
 
 impl Fact for TimeUp {
     const KIND: FactKind = FactKind::TimeUp;
+}
+
+/// When a night said what this run found, milliseconds since 1970. A run of a night without it is of a night
+/// that was stopped before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ToldByNight(pub i64);
+
+impl Fact for ToldByNight {
+    const KIND: FactKind = FactKind::Night;
 }

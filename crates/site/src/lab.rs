@@ -180,11 +180,8 @@ impl Lab {
         if !deltabench_proc::locks::is_locked(&path) {
             return None;
         }
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        let name = text
-            .strip_prefix("run ")
-            .and_then(|rest| rest.split(',').next());
-        Some(name.unwrap_or("a run").trim().to_owned())
+        let holder = self.store.lock_holder();
+        Some(holder.unwrap_or_else(|| "a run".to_owned()))
     }
 
     /// A run by its name, as it is or as part of a path.

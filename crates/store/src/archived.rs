@@ -2,6 +2,7 @@
 
 use crate::bulk::{self, BULK};
 use crate::error::StoreError;
+use crate::kill_points::reached;
 use crate::opened::{SealedRun, collect_from};
 use crate::runs::RunState;
 use crate::sealed_run::{self, path_of};
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 const INSERT: &str = "insert into archived (run, state, sha256, bytes, row_count, blocks_done, \
     visits_done, at_unix_ms, written_by) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 
-const SELECT_NEWEST: &str = "select state, sha256, bytes, row_count, blocks_done, visits_done \
+const SELECT_NEWEST: &str = "select state, sha256, bytes, row_count, blocks_done, visits_done, id \
     from archived where run = ?1 order by id desc limit 1";
 
 const SELECT_ARCHIVED: &str = "select r.name from run r where 'archived' = \
@@ -53,7 +54,13 @@ impl Store {
     }
 
     pub(crate) fn sealed_file(&self, run: i64) -> Result<Option<SealedRun>, StoreError> {
-        let rows: Vec<(String, SealedRun)> = self.collect(SELECT_NEWEST, [run], |row| {
+        Ok(self.place_of(run)?.1)
+    }
+
+    /// Where the bulk of a run is: the sealed file, if it is archived, and how often it has moved so far, as
+    /// the number of its newest move.
+    fn place_of(&self, run: i64) -> Result<(i64, Option<SealedRun>), StoreError> {
+        let rows: Vec<(i64, String, SealedRun)> = self.collect(SELECT_NEWEST, [run], |row| {
             let sha256: String = row.get(1)?;
             let file = SealedRun {
                 path: path_of(&self.lab, &sha256),
@@ -62,12 +69,32 @@ impl Store {
                 rows: row.get(3)?,
                 done: (row.get(4)?, row.get(5)?),
             };
-            Ok((row.get(0)?, file))
+            Ok((row.get(6)?, row.get(0)?, file))
         })?;
         let newest = rows.into_iter().next();
-        Ok(newest
-            .filter(|(state, _)| state == ARCHIVED)
-            .map(|(_, file)| file))
+        Ok(newest.map_or((0, None), |(nth, state, file)| {
+            (nth, (state == ARCHIVED).then_some(file))
+        }))
+    }
+
+    /// Reads the bulk of a run where it is, all with one connection: `read` gets it with the path of its
+    /// file. If another process moves the run meanwhile, it reads again, because rows have other numbers in
+    /// another place.
+    pub(crate) fn with_bulk<T: Default>(
+        &self,
+        run: i64,
+        mut read: impl FnMut(&Connection, &Path) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        loop {
+            let place = self.place_of(run)?;
+            let found = match &place.1 {
+                None => read(&self.connection, &self.path)?,
+                Some(file) => (self.opened).read(file, |sealed| read(sealed, &file.path))?,
+            };
+            if self.place_of(run)? == place {
+                return Ok(found);
+            }
+        }
     }
 
     /// As [`Store::collect`], from where the bulk of a run is.
@@ -78,19 +105,9 @@ impl Store {
         values: impl Params + Clone,
         mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
-        loop {
-            let file = self.sealed_file(run)?;
-            let rows = match &file {
-                None => self.collect(sql, values.clone(), &mut read)?,
-                Some(file) => self.opened.read(file, |sealed| {
-                    collect_from(sealed, &file.path, sql, values.clone(), &mut read)
-                })?,
-            };
-            // Another process may have moved it meanwhile.
-            if self.sealed_file(run)? == file {
-                return Ok(rows);
-            }
-        }
+        self.with_bulk(run, |from, path| {
+            collect_from(from, path, sql, values.clone(), &mut read)
+        })
     }
 
     /// What is to be said of a run whose sealed file cannot be read.
@@ -158,6 +175,7 @@ impl Store {
         let sealed = sealed_run::open(&path, &sha256, bytes).map_err(|why| failed(&path, why))?;
         let (read_back, rows) = self.digest_of(&sealed, id)?;
         drop(sealed);
+        reached("read back");
         let file = SealedRun {
             path,
             sha256,
@@ -170,8 +188,10 @@ impl Store {
                 return Ok(false);
             }
             step.execute(INSERT, row(id, ARCHIVED, &file, unix_ms))?;
+            reached("recorded");
             for part in &BULK {
                 bulk::delete(step, part, id)?;
+                reached(part.table);
             }
             Ok(true)
         })?;
@@ -199,8 +219,10 @@ impl Store {
             why,
         };
         let sealed = sealed_run::open(&file.path, &file.sha256, file.bytes).map_err(&failed)?;
+        reached("read back");
         let back = self.in_one_step("restore a run of", |step| {
             step.execute(INSERT, row(id, RESTORED, &file, unix_ms))?;
+            reached("recorded");
             let places: (&Connection, &Connection) = (&sealed, step);
             // Errors of slices belong to them, and are numbered as they are.
             let mut of_slices = 0;
@@ -213,6 +235,7 @@ impl Store {
                     of_slices = raised;
                 }
                 bulk::copy(places, part, id, raised)?;
+                reached(part.table);
             }
             Ok(bulk::digest(step, id, false)? == bulk::digest(&sealed, id, false)?)
         })?;
@@ -233,6 +256,7 @@ impl Store {
         let on_disk = "pragma temp_store = file; pragma cache_spill = on; vacuum; \
                        pragma cache_spill = off; pragma temp_store = memory";
         self.connection.execute_batch(on_disk).map_err(fail)?;
+        reached("shortened");
         // The log has the whole file now; without a reader it is emptied.
         self.connection
             .query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))
@@ -282,8 +306,10 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(fail)?;
         let done = act(&step).map_err(fail)?;
+        reached("compared");
         if done {
             step.commit().map_err(fail)?;
+            reached("committed");
         }
         Ok(done)
     }

@@ -1,6 +1,7 @@
 //! What can go wrong with the lab's file.
 
 use deltabench_model::problem::Problem;
+use rusqlite::ErrorCode;
 use std::path::{Path, PathBuf};
 
 /// A failure of the store. Whatever was committed before it is still there.
@@ -86,6 +87,15 @@ impl StoreError {
         }
     }
 
+    /// Whether a file was not opened or written because it, or its directory, is read-only.
+    pub(crate) fn is_of_read_only(&self) -> bool {
+        let Self::Sqlite { source, .. } = self else {
+            return false;
+        };
+        let refused = [ErrorCode::ReadOnly, ErrorCode::CannotOpen];
+        { source.sqlite_error_code() }.is_some_and(|code| refused.contains(&code))
+    }
+
     fn hint(&self) -> &'static str {
         match self {
             Self::Directory { .. } => "name another place with --lab DIR",
@@ -99,6 +109,9 @@ impl StoreError {
             Self::UnknownRun { .. } => "`deltabench list` shows all runs",
             Self::Full { .. } => {
                 "free some space, then `deltabench resume`: finished visits are kept"
+            }
+            Self::Sqlite { .. } if self.is_of_read_only() => {
+                "make the lab writable for this user, or copy it and name the copy with --lab DIR"
             }
             Self::Sqlite { .. } => {
                 "check the disk and the permissions, then `deltabench resume`: finished visits are kept"

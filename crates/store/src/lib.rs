@@ -14,6 +14,7 @@ mod bulk;
 mod counts;
 mod error;
 pub mod export;
+mod kill_points;
 mod ledger;
 mod lock;
 mod merge;

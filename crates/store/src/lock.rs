@@ -39,6 +39,13 @@ impl Store {
         self.try_lock_run(run)?
     }
 
+    /// The run that took the lab last, by what the lock's file says, whether or not it still has it.
+    pub fn lock_holder(&self) -> Option<String> {
+        let text = std::fs::read_to_string(self.lab.join(LOCK_NAME)).ok()?;
+        let name = text.strip_prefix("run ")?.split(',').next()?;
+        Some(name.trim().to_owned())
+    }
+
     /// As [`Store::lock_run`], with the problem of a lab that is busy apart from others.
     ///
     /// Errors: the lock's file cannot be opened or written.
@@ -102,6 +109,7 @@ mod tests {
         assert!(second.error.contains("run two"), "{second}");
         let me = format!("run one, process {}", std::process::id());
         assert!(second.detail.unwrap().ends_with(&me));
+        assert_eq!(store.lock_holder().unwrap(), "one");
         drop(first);
         assert!(store.lock_run("two").is_ok());
     }

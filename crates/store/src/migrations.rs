@@ -3,6 +3,8 @@
 //! Each step runs in its own transaction and is recorded with its SQL. A released step is never edited: a
 //! change is a new step.
 
+mod guards;
+
 use crate::error::StoreError;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use std::path::Path;
@@ -11,7 +13,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 16] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 17] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -60,6 +62,7 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 16] = [
         include_str!("migrations/0015-annotations.sql"),
     ),
     (16, "archived", include_str!("migrations/0016-archived.sql")),
+    (17, "guards", guards::SQL),
 ];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.

@@ -31,11 +31,11 @@ pub(crate) struct OpenedFiles(RefCell<Vec<(String, Result<Connection, String>)>>
 
 impl OpenedFiles {
     /// Reads with the file; nothing where it cannot be read, which [`Store::findings`] says.
-    pub(crate) fn read<T>(
+    pub(crate) fn read<T: Default>(
         &self,
         file: &SealedRun,
-        read: impl FnOnce(&Connection) -> Result<Vec<T>, StoreError>,
-    ) -> Result<Vec<T>, StoreError> {
+        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         let mut opened = self.0.borrow_mut();
         // One that could not be read may have been put back since.
         opened.retain(|(sha256, content)| content.is_ok() || *sha256 != file.sha256);
@@ -48,7 +48,7 @@ impl OpenedFiles {
         let mut found = opened.iter().filter(|(sha256, _)| *sha256 == file.sha256);
         match found.next() {
             Some((_, Ok(content))) => read(content),
-            _ => Ok(Vec::new()),
+            _ => Ok(T::default()),
         }
     }
 

@@ -2,7 +2,6 @@
 //! read, brought to the newest schema.
 
 use crate::error::StoreError;
-use rusqlite::ErrorCode;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,11 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Whether a file was not opened because it, or its directory, cannot be written.
 pub fn cannot_be_written(error: &StoreError) -> bool {
-    let StoreError::Sqlite { source, .. } = error else {
-        return false;
-    };
-    let refused = [ErrorCode::ReadOnly, ErrorCode::CannotOpen];
-    { source.sqlite_error_code() }.is_some_and(|code| refused.contains(&code))
+    error.is_of_read_only()
 }
 
 /// A copy of a lab's file in a directory of its own, which goes with this.
@@ -81,6 +76,8 @@ mod tests {
         let finding = Finding::new(FindingKind::own("host"), Severity::Note, "no");
         let refused = copy.add_finding("r", &finding).unwrap_err();
         assert!(cannot_be_written(&refused), "{refused}");
+        let hint = deltabench_model::problem::Problem::from(refused).hint;
+        assert!(hint.unwrap().starts_with("make the lab writable"));
         let place = copy.copy.as_ref().unwrap().directory().to_owned();
         assert!(place.is_dir());
         drop(copy);

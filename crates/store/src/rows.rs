@@ -1,6 +1,7 @@
 //! Slices to rows and back.
 
 use crate::error::StoreError;
+use crate::opened::collect_from;
 use crate::store::Store;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::slice::{ErrorCount, Slice};
@@ -39,18 +40,16 @@ impl Store {
     pub fn slices(&self, name: &str) -> Result<Vec<Slice>, StoreError> {
         let run = self.run_id(name)?;
         let bounds = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let bounds: Vec<(i64, i64)> = self.collect_bulk(run, SELECT_BOUNDS, [run], bounds)?;
-        let (first, last) = bounds.first().copied().unwrap_or_default();
-        let place = (run, first, last);
-        let rows = self.collect_bulk(run, SELECT_SLICES, place, read_slice)?;
-        let errors: Vec<(i64, ErrorCount)> =
-            self.collect_bulk(run, SELECT_ERRORS, place, |row| {
-                let error = ErrorCount {
-                    sqlstate: row.get(1)?,
-                    count: row.get(2)?,
-                    first_message: row.get(3)?,
-                };
-                Ok((row.get(0)?, error))
+        let (rows, errors): (Vec<_>, Vec<(i64, ErrorCount)>) =
+            self.with_bulk(run, |from, path| {
+                let bounds = collect_from(from, path, SELECT_BOUNDS, [run], bounds)?;
+                let (first, last): (i64, i64) = bounds.first().copied().unwrap_or_default();
+                let place = (run, first, last);
+                let rows = collect_from(from, path, SELECT_SLICES, place, read_slice)?;
+                Ok((
+                    rows,
+                    collect_from(from, path, SELECT_ERRORS, place, read_error)?,
+                ))
             })?;
         let mut errors = errors.into_iter().peekable();
         let mut slices = Vec::with_capacity(rows.len());
@@ -67,6 +66,15 @@ impl Store {
         }
         Ok(slices)
     }
+}
+
+fn read_error(row: &Row<'_>) -> rusqlite::Result<(i64, ErrorCount)> {
+    let error = ErrorCount {
+        sqlstate: row.get(1)?,
+        count: row.get(2)?,
+        first_message: row.get(3)?,
+    };
+    Ok((row.get(0)?, error))
 }
 
 fn read_slice(row: &Row<'_>) -> rusqlite::Result<(i64, Slice, Option<String>, Option<String>)> {

@@ -63,11 +63,14 @@ pub struct RunSummary {
     pub base: String,
     pub candidates: Vec<String>,
     pub cells: u64,
-    /// Blocks in which every cell of the plan was visited; by every server where blocks are passes.
+    /// Blocks in which every cell of the plan was visited; by every server where blocks are passes; of a
+    /// replay, whose statements take turns, those that have begun.
     pub blocks_done: u64,
     pub blocks_planned: u32,
     /// Visits completed, over all blocks; good records where blocks are passes.
     pub visits_done: u64,
+    /// Whether it counts instructions: it has no blocks and no visits, and cannot be resumed.
+    pub counts: bool,
     /// The execution of an experiment that it is a part of.
     pub execution: Option<String>,
     /// Which session of how many it is, where a comparison has several.
@@ -239,6 +242,7 @@ impl Store {
                     blocks_done: whole,
                     blocks_planned: plan.timing.blocks,
                     visits_done: done,
+                    counts: plan.observing.counting.is_some(),
                     execution: plan.experiment.map(|part| part.execution),
                     session: plan.session.map(|part| (part.number, part.of)),
                 })
@@ -247,20 +251,21 @@ impl Store {
     }
 
     /// Blocks in which all was measured, and visits; where blocks are passes those of all servers, and good
-    /// records.
+    /// records. Not every block of a replay has all of its statements, so one that has begun counts.
     pub(crate) fn progress_of(&self, run: i64, plan: &Plan) -> Result<(u64, u64), StoreError> {
         if let Some(file) = self.sealed_file(run)? {
             return Ok(file.done);
         }
         let passes = plan.work.has_passes();
         let (done, whole): (Vec<u32>, usize) = if passes {
-            let records = self.collect(GOOD_RECORDS, [run], |row| row.get(0))?;
+            let records = self.collect_bulk(run, GOOD_RECORDS, [run], |row| row.get(0))?;
             (records, plan.cells.len() * plan.servers.len())
         } else {
             let visits = self.visits_of(run)?;
+            let takes_turns = plan.work.replay().is_some();
             (
                 visits.into_iter().map(|(block, _)| block).collect(),
-                plan.cells.len(),
+                if takes_turns { 1 } else { plan.cells.len() },
             )
         };
         let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! A run in a file of its own: a packed store with that run alone, named by its content.
 
 use crate::bulk::{BULK, REST, copy};
+use crate::kill_points::reached;
 use crate::migrations::migrate;
 use flate2::Compression;
 use flate2::read::GzDecoder;
@@ -8,6 +9,7 @@ use flate2::write::GzEncoder;
 use rusqlite::Connection;
 use sha2::{Digest, Sha256};
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -16,8 +18,12 @@ pub(crate) const DIRECTORY: &str = "archive";
 
 const ENDING: &str = ".sqlite.gz";
 
-/// What a file is called until it is whole.
+/// How the name of a file begins until the file is whole. A random number follows: several labs may share one
+/// directory of sealed files, from several machines.
 const UNFINISHED: &str = ".sealing-";
+
+/// The file of a lab that names the unfinished file which the lab is writing: only that one is its own.
+const OWN_DRAFT: &str = "archive.draft";
 
 /// A sealed file, not yet written.
 pub(crate) struct Packed {
@@ -59,30 +65,54 @@ impl Packed {
         let path = path_of(lab, &self.sha256);
         let directory = lab.join(DIRECTORY);
         std::fs::create_dir_all(&directory)?;
-        let name = format!("{UNFINISHED}{}", std::process::id());
-        let beside = directory.join(name);
-        let mut file = File::create(&beside)?;
+        let (mut file, beside) = begin(lab)?;
+        reached("begun");
         file.write_all(&self.bytes)?;
+        reached("written");
         file.sync_all()?;
         drop(file);
+        reached("durable");
         std::fs::rename(&beside, &path)?;
+        reached("named");
         // The names have to be durable too: that of the file, and that of its directory.
         File::open(&directory)?.sync_all()?;
         File::open(lab)?.sync_all()?;
+        // Left over it names a file that is not there.
+        std::fs::remove_file(lab.join(OWN_DRAFT)).ok();
         Ok(path)
     }
 }
 
-/// Removes what a killed process has not finished. Nobody else may be writing.
-pub(crate) fn sweep(lab: &Path) {
-    let entries = std::fs::read_dir(lab.join(DIRECTORY)).into_iter().flatten();
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        if name.to_string_lossy().starts_with(UNFINISHED) {
-            // What cannot be removed is in nobody's way.
-            std::fs::remove_file(entry.path()).ok();
-        }
+/// Makes a file of a name that nothing has, after the lab has noted that name.
+fn begin(lab: &Path) -> io::Result<(File, PathBuf)> {
+    let name = format!("{UNFINISHED}{:016x}", random());
+    let note = lab.join(OWN_DRAFT);
+    std::fs::write(&note, &name)?;
+    reached("noted");
+    let beside = lab.join(DIRECTORY).join(name);
+    let made = File::options().write(true).create_new(true).open(&beside);
+    if made.is_err() {
+        // What has this name is somebody else's.
+        std::fs::remove_file(&note).ok();
     }
+    Ok((made?, beside))
+}
+
+/// Another number at each call and in each process: the standard library's keys of hash tables are random.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Removes the file that a killed process of this lab has not finished. The caller holds the lab's lock, so
+/// nobody is writing it. Files of other labs stay.
+pub(crate) fn sweep(lab: &Path) {
+    let note = lab.join(OWN_DRAFT);
+    let name = std::fs::read_to_string(&note).unwrap_or_default();
+    if name.starts_with(UNFINISHED) && !name.contains('/') {
+        // What cannot be removed is in nobody's way.
+        std::fs::remove_file(lab.join(DIRECTORY).join(name)).ok();
+    }
+    std::fs::remove_file(&note).ok();
 }
 
 /// Why a sealed file is of no use, if that shows without reading it.

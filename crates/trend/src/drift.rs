@@ -24,6 +24,7 @@ const LEAST: usize = 10;
 #[derive(Debug, Clone, Copy)]
 struct Point {
     version: usize,
+    host: usize,
     value: f64,
     /// Variance of the mean of its blocks, with its degrees of freedom.
     within: f64,
@@ -87,6 +88,7 @@ impl Points {
             }
             points.push(Point {
                 version,
+                host: cell.host,
                 value,
                 within: sd.powi(2) / real(blocks.len()),
                 df: real(blocks.len() - 1),
@@ -98,7 +100,8 @@ impl Points {
         added
     }
 
-    /// The most likely step among the versions from `since` on, if it is likely enough.
+    /// The most likely step among the versions from `since` on, if it is likely enough. Only points of the
+    /// host as it is now count: another kernel may move all levels, and that is no step of a version.
     pub(crate) fn shift(
         &self,
         series: usize,
@@ -107,10 +110,11 @@ impl Points {
         since: usize,
     ) -> Option<Shift> {
         let all = self.known.get(&(series, base, build))?;
-        let between = all.last()?.between;
+        let newest = all.last()?;
+        let between = newest.between;
         let mut points: Vec<Point> = all
             .iter()
-            .filter(|one| one.version >= since)
+            .filter(|one| one.version >= since && one.host == newest.host)
             .copied()
             .collect();
         // In the order of versions; of one version in that of measuring.

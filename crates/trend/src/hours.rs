@@ -47,6 +47,7 @@ struct Seen {
     pair: (usize, usize),
     kind: Kind,
     hour: usize,
+    host: usize,
     /// Whether the two are neighbours.
     is_step: bool,
     blocks: Vec<f64>,
@@ -89,6 +90,7 @@ impl Past {
                     kind: kind(builds, pair.0, pair.1),
                     is_step: cell.steps(builds).contains(&pair),
                     hour: run.hour,
+                    host: cell.host,
                     blocks,
                 });
             }
@@ -106,7 +108,8 @@ impl Past {
         &self,
         is_chosen: impl Fn(usize, usize, (usize, usize)) -> bool,
     ) -> Learned {
-        type Pairs<'a> = BTreeMap<(usize, usize), Vec<(usize, &'a [f64])>>;
+        // Repetitions are of one pair on one host: what another kernel does is not what another hour does.
+        type Pairs<'a> = BTreeMap<((usize, usize), usize), Vec<(usize, &'a [f64])>>;
         let mut cells: BTreeMap<(usize, Kind), Pairs<'_>> = BTreeMap::new();
         let mut steps: BTreeMap<usize, Vec<&Seen>> = BTreeMap::new();
         for seen in self.runs.iter().flatten() {
@@ -115,7 +118,7 @@ impl Past {
             }
             if !is_chosen(seen.run, seen.series, seen.pair) {
                 let pairs = cells.entry((seen.series, seen.kind)).or_default();
-                let runs = pairs.entry(seen.pair).or_default();
+                let runs = pairs.entry((seen.pair, seen.host)).or_default();
                 runs.push((seen.hour, &seen.blocks));
             }
         }

@@ -65,6 +65,9 @@ pub struct Run {
 pub struct Measured {
     /// The cell, the same in all runs that do this work.
     pub series: usize,
+    /// Which host measured it: the machine as long as nothing about it changed. Another kernel makes another
+    /// host, and may move the versions of one branch relative to those of another.
+    pub host: usize,
     /// The smallest change that matters, for example 0.02.
     pub delta: f64,
     /// The place of the base among the versions.
@@ -141,6 +144,7 @@ mod tests {
         let blocks = |from: u32, value: f64| (from..from + 3).map(|block| (block, value)).collect();
         Measured {
             series: 0,
+            host: 0,
             delta: 0.02,
             base: 1,
             candidates: BTreeMap::from([(0, blocks(0, 0.01)), (3, blocks(1, 0.03))]),

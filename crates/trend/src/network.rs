@@ -40,6 +40,9 @@ pub struct Network {
     pub assumed: bool,
     /// Standard deviation of the log-ratio of distant versions from hour to hour.
     pub sd: f64,
+    /// Whether the anchor alone connects versions that were measured on different hosts: a kernel that moved
+    /// them relative to it is not seen then.
+    pub rests_on_anchor: bool,
 }
 
 /// What one more run would print of a version.
@@ -55,6 +58,7 @@ pub struct Again {
 
 /// What a run says of its versions: values of one variance, each with a level of the run added.
 struct Star {
+    host: usize,
     values: BTreeMap<usize, f64>,
     /// Variance of each value.
     variance: f64,
@@ -64,6 +68,9 @@ struct Star {
 
 impl Network {
     /// Takes what runs found in one cell.
+    ///
+    /// The levels are those on the newest host that measured a branch. On another one, with another kernel,
+    /// all versions of a branch are off by one amount, which the versions that both hosts measured show.
     ///
     /// Shape:  `None` if no run has the anchor and another version in at least two blocks.
     /// Source: generalised least squares over contrasts with a common variance of servers inside a run, as
@@ -106,8 +113,18 @@ impl Network {
         if versions.is_empty() {
             return None;
         }
-        let (matrix, right) = equations(&stars, &versions);
-        let covariance = inverse(matrix)?;
+        let mut columns = Columns::of(&stars, builds, anchor, &versions);
+        let mut rests_on_anchor = false;
+        let (covariance, right) = loop {
+            let (matrix, right) = equations(&stars, &columns);
+            match inverse(matrix, versions.len()) {
+                Ok(covariance) => break (covariance, right),
+                Err(Undetermined { column, is_in_runs }) => {
+                    rests_on_anchor |= is_in_runs;
+                    columns.leave_out(column)?;
+                }
+            }
+        };
         let within = mean(&stars.iter().map(|star| star.within).collect::<Vec<f64>>())?;
         let is_far: Vec<bool> = { versions.iter() }
             .map(|version| kind(builds, anchor, *version) == Kind::Far)
@@ -137,6 +154,7 @@ impl Network {
             beside_anchor,
             assumed: hours.assumed,
             sd: hours.far.max(hours.near),
+            rests_on_anchor,
         })
     }
 
@@ -265,8 +283,8 @@ impl Hours {
     }
 }
 
-/// The base of a run with the number of its copies, and the blocks of each other version.
-type OfRun = ((usize, u32), BTreeMap<usize, Vec<f64>>);
+/// The host, the base of a run and the number of its copies, and the blocks of each other version.
+type OfRun = ((usize, usize, u32), BTreeMap<usize, Vec<f64>>);
 
 fn stars(cells: &[&Measured], builds: &[Build], hours: &Hours) -> Vec<Star> {
     // As of two servers with one copy each: values to the mean of two copies have 3/4 of that.
@@ -285,14 +303,14 @@ fn stars(cells: &[&Measured], builds: &[Build], hours: &Hours) -> Vec<Star> {
     };
     let all: Vec<OfRun> = cells
         .iter()
-        .map(|cell| ((cell.base, cell.base_copies), blocks(cell)))
+        .map(|cell| ((cell.host, cell.base, cell.base_copies), blocks(cell)))
         .collect();
     let scatters: Vec<Scatter> = all
         .iter()
-        .flat_map(|((_, copies), of)| of.values().map(|blocks| within((*copies, blocks))))
+        .flat_map(|((_, _, copies), of)| of.values().map(|blocks| within((*copies, blocks))))
         .collect();
     let prior = Scatter::prior(&scatters);
-    let star = |((base, copies), candidates): &OfRun| {
+    let star = |((host, base, copies), candidates): &OfRun| {
         let own = candidates.values().map(|blocks| within((*copies, blocks)));
         let own = own.map(|own| prior.map_or(own.variance, |prior| own.towards(&prior).variance));
         let within = mean(&own.collect::<Vec<f64>>())?;
@@ -309,6 +327,7 @@ fn stars(cells: &[&Measured], builds: &[Build], hours: &Hours) -> Vec<Star> {
                 .filter_map(|(at, of)| Some((*at, mean(of)?))),
         );
         Some(Star {
+            host: *host,
             values,
             within,
             variance: ((within + sd.powi(2)) / 2.0).max(f64::MIN_POSITIVE),
@@ -333,46 +352,132 @@ fn connected(stars: &[Star], anchor: usize) -> BTreeSet<usize> {
     }
 }
 
-/// The normal equations of the levels, the anchor's being 0.
-fn equations(stars: &[Star], versions: &[usize]) -> (Vec<Vec<f64>>, Vec<f64>) {
-    let mut matrix: Vec<Vec<f64>> = versions.iter().map(|_| vec![0.0; versions.len()]).collect();
-    let mut right = vec![0.0; versions.len()];
+/// The unknowns: a level for each version but the anchor, then what another host adds to all versions of a
+/// branch.
+struct Columns<'a> {
+    builds: &'a [Build],
+    versions: &'a [usize],
+    /// A branch on a host that is not the newest one with it. Not of the anchor's branch: what a kernel does
+    /// to the anchor it does to its neighbours.
+    shifts: Vec<(Build, usize)>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(stars: &[Star], builds: &'a [Build], anchor: usize, versions: &'a [usize]) -> Self {
+        let own = builds.get(anchor);
+        let mut shifts: Vec<(Build, usize)> = Vec::new();
+        let mut newest: BTreeMap<Build, usize> = BTreeMap::new();
+        // The newest host comes first: if shifts cannot be told apart, older ones are left out.
+        for star in stars.iter().rev() {
+            for build in star
+                .values
+                .keys()
+                .filter_map(|version| builds.get(*version))
+            {
+                let here = (*build, star.host);
+                let is_newest = *newest.entry(*build).or_insert(star.host) == star.host;
+                if !is_newest && Some(build) != own && !shifts.contains(&here) {
+                    shifts.push(here);
+                }
+            }
+        }
+        Self {
+            builds,
+            versions,
+            shifts,
+        }
+    }
+
+    fn number(&self) -> usize {
+        self.versions.len() + self.shifts.len()
+    }
+
+    /// Those that a value of a version on a host has a part of.
+    fn behind(&self, version: usize, host: usize) -> Vec<usize> {
+        let level = self.versions.iter().position(|known| *known == version);
+        let is_here =
+            |(build, at): &(Build, usize)| *at == host && self.builds.get(version) == Some(build);
+        let shift = self.shifts.iter().position(is_here);
+        let shift = shift.map(|at| self.versions.len() + at);
+        level.into_iter().chain(shift).collect()
+    }
+
+    /// Takes a shift for 0; `None` if the column is a level.
+    fn leave_out(&mut self, column: usize) -> Option<()> {
+        let at = column.checked_sub(self.versions.len())?;
+        if at >= self.shifts.len() {
+            return None;
+        }
+        self.shifts.remove(at);
+        Some(())
+    }
+}
+
+/// The normal equations of the unknowns, the anchor's level being 0. Each run has a level of its own, so that
+/// values and unknowns are those about their mean in the run.
+fn equations(stars: &[Star], columns: &Columns<'_>) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let all = columns.number();
+    let mut matrix: Vec<Vec<f64>> = vec![vec![0.0; all]; all];
+    let mut right = vec![0.0; all];
     for star in stars {
         let (weight, size) = (1.0 / star.variance, real(star.values.len()));
         let centre = star.values.values().sum::<f64>() / size;
-        let rows = versions.iter().zip(matrix.iter_mut().zip(right.iter_mut()));
-        for (row_of, (row, right)) in rows {
-            let Some(value) = star.values.get(row_of) else {
+        let behind: Vec<(Vec<usize>, f64)> = { star.values.iter() }
+            .map(|(version, value)| (columns.behind(*version, star.host), value - centre))
+            .collect();
+        let has = |column: usize| behind.iter().filter(move |(own, _)| own.contains(&column));
+        for (row_of, (row, right)) in matrix.iter_mut().zip(right.iter_mut()).enumerate() {
+            let own = has(row_of).count();
+            if own == 0 {
                 continue;
-            };
-            *right += weight * (value - centre);
-            for (column_of, entry) in versions.iter().zip(row) {
-                if star.values.contains_key(column_of) {
-                    let own = if row_of == column_of { 1.0 } else { 0.0 };
-                    *entry += weight * (own - 1.0 / size);
-                }
+            }
+            let own = real(own);
+            *right += weight * has(row_of).map(|(_, value)| value).sum::<f64>();
+            for (column, entry) in row.iter_mut().enumerate() {
+                let both = has(row_of).filter(|(own, _)| own.contains(&column));
+                *entry += weight * (real(both.count()) - own * real(has(column).count()) / size);
             }
         }
     }
     (matrix, right)
 }
 
-/// The inverse of a symmetric positive definite matrix by Gauss and Jordan, which needs no pivots for such;
-/// `None` for another.
-fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+/// A column that the others determine.
+struct Undetermined {
+    column: usize,
+    /// Whether a run has it beside versions without it. If not, it says nothing, and nothing rests on it.
+    is_in_runs: bool,
+}
+
+/// Share of its diagonal that is left of a shift if the others determine it, but for the digits of a
+/// computer.
+const ROUNDING: f64 = 1e-9;
+
+/// The inverse of a symmetric positive definite matrix by Gauss and Jordan, which needs no pivots for such.
+/// The first `levels` columns are levels, which runs determine; of the others the first that they do not is
+/// returned.
+fn inverse(mut matrix: Vec<Vec<f64>>, levels: usize) -> Result<Vec<Vec<f64>>, Undetermined> {
     let size = matrix.len();
+    let at_of = |row: &[f64], at: usize| row.get(at).copied().unwrap_or(0.0);
+    let whole: Vec<f64> = { matrix.iter().enumerate() }
+        .map(|(at, row)| at_of(row, at))
+        .collect();
     for (at, row) in matrix.iter_mut().enumerate() {
         row.extend((0..size).map(|column| if column == at { 1.0 } else { 0.0 }));
     }
     for at in 0..size {
-        let mut pivot = matrix.get(at)?.clone();
-        let by = *pivot.get(at)?;
-        if by <= 0.0 || !by.is_finite() {
-            return None;
+        let mut pivot = matrix.get(at).cloned().unwrap_or_default();
+        let (by, whole) = (at_of(&pivot, at), at_of(&whole, at));
+        let least = if at < levels { 0.0 } else { ROUNDING * whole };
+        if by <= least || !by.is_finite() {
+            return Err(Undetermined {
+                column: at,
+                is_in_runs: whole > 0.0,
+            });
         }
         pivot.iter_mut().for_each(|value| *value /= by);
         for (other, row) in matrix.iter_mut().enumerate() {
-            let factor = *row.get(at)?;
+            let factor = at_of(row, at);
             if other == at {
                 row.clone_from(&pivot);
             } else {
@@ -381,12 +486,8 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
             }
         }
     }
-    Some(
-        matrix
-            .into_iter()
-            .map(|row| row.into_iter().skip(size).collect())
-            .collect(),
-    )
+    let right = |row: Vec<f64>| row.into_iter().skip(size).collect();
+    Ok(matrix.into_iter().map(right).collect())
 }
 
 fn dot(one: &[f64], other: &[f64]) -> f64 {

@@ -1,7 +1,7 @@
 //! Any two versions of a cell: what runs with both say, and what the others say of them.
 
 use crate::difference::Difference;
-use crate::hours::{APART_MS, Learned, Past, kind};
+use crate::hours::{APART_MS, Kind, Learned, Past, kind};
 use crate::network::{Hours, Network, apart};
 use crate::{Assumed, Build, Measured, Run};
 use deltabench_stats::between::Between;
@@ -183,7 +183,8 @@ impl<'a> Pairs<'a> {
         Some((own.len(), found))
     }
 
-    /// Runs with both versions. Of those within minutes the first counts: they share its luck.
+    /// Runs with both versions. Of those within minutes the first counts: they share its luck. Of distant
+    /// versions those on the newest host that has both: another kernel may move their ratio.
     fn direct(&self, series: usize, from: usize, to: usize) -> Vec<InRun<'a>> {
         let mut ended: Option<i64> = None;
         let mut own = Vec::new();
@@ -196,6 +197,10 @@ impl<'a> Pairs<'a> {
                 own.push((at, cell));
                 ended = Some(run.ended_ms);
             }
+        }
+        let newest = own.last().map(|(_, cell)| cell.host);
+        if kind(self.builds, from, to) == Kind::Far {
+            own.retain(|(_, cell)| Some(cell.host) == newest);
         }
         own
     }

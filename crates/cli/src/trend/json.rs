@@ -1,7 +1,7 @@
 //! Trends and changes as JSON.
 
 use super::{newest, shown::ratio};
-use deltabench_lab::{Change, HostTrend};
+use deltabench_lab::{Change, HostChange, HostTrend};
 use deltabench_model::json::known;
 use deltabench_store::Triage;
 use deltabench_trend::{By, Estimate, State};
@@ -47,6 +47,7 @@ pub fn trend(host: &HostTrend, cells: &[usize], anchor: Option<usize>, said: &[T
             // Standard deviation of the log-ratio of distant versions from hour to hour.
             "hours_sd": network.as_ref().map(|one| one.sd),
             "assumed": network.as_ref().map(|one| one.assumed),
+            "rests_on_anchor": network.as_ref().map(|one| one.rests_on_anchor),
             "changes": own.map(|one| change(host, one, said)).collect::<Value>(),
         })))
     };
@@ -77,8 +78,10 @@ fn of_host(host: &HostTrend) -> Value {
             "first_measured_unix_ms": version.first_ms,
         })
     };
+    let host_change = |one: &HostChange| json!({"at_unix_ms": one.at_unix_ms, "what": one.what});
     json!({
         "host": host.machine,
+        "host_changes": host.host_changes.iter().map(host_change).collect::<Value>(),
         "metric": host.metric.key(),
         "runs": host.runs.iter().map(|run| &run.name).collect::<Vec<_>>(),
         "versions": host.versions.iter().enumerate().map(version).collect::<Value>(),

@@ -3,7 +3,7 @@
 use super::{newest, places, wide, workload};
 use crate::text::{paragraph, table};
 use deltabench_compare::comparison::{Better, Metric, Ratio};
-use deltabench_lab::{Change, HostTrend};
+use deltabench_lab::{Change, HostChange, HostTrend};
 use deltabench_model::units::count;
 use deltabench_report::{metric_word, words};
 use deltabench_store::Triage;
@@ -51,7 +51,23 @@ pub fn host(host: &HostTrend) -> Vec<String> {
         lines.extend(paragraph("note: ", &text, wide()));
     }
     lines.extend(disturbed(host.disturbed(|_| true), "cells in runs"));
+    lines.extend(host_changes(host));
     lines
+}
+
+/// When the machine became another host, and what that does to levels.
+fn host_changes(host: &HostTrend) -> Vec<String> {
+    let one = |change: &HostChange| format!("{} ({})", words::date(change.at_unix_ms), change.what);
+    let all: Vec<String> = host.host_changes.iter().map(one).collect();
+    if all.is_empty() {
+        return all;
+    }
+    let text = format!(
+        "the machine changed on {}. Levels are those on the newest host that measured a branch, and only \
+         runs on one host raise a suspicion by their levels",
+        all.join(", ")
+    );
+    paragraph("note: ", &text, wide())
 }
 
 /// What does not raise or confirm anything.
@@ -96,7 +112,8 @@ pub fn overview(host: &HostTrend, cells: &[usize], anchor: Option<usize>) -> Vec
         rows.push(vec![
             cell.name.clone(),
             host.runs_of(at).to_string(),
-            levels.len().to_string(),
+            // With the anchor, as the table of the cell lists them.
+            (levels.len() + network.iter().count()).to_string(),
             name(newest.map(|(version, _)| *version)),
             name(network.as_ref().map(|(anchor, _)| *anchor)),
             newest.map_or_else(String::new, |(_, level)| change(level)),
@@ -220,8 +237,16 @@ fn meaning(network: &Network) -> String {
         true => ", and in part on an assumption: too little was measured again on this host",
         false => "",
     };
+    let alone = match network.rests_on_anchor {
+        true => {
+            "; no version was measured both before and after a change of the machine, so the anchor alone \
+             connects them"
+        }
+        false => "",
+    };
     format!(
-        "95 % intervals over many hours, each by itself; they rest on how hours differ (sd {:.1} %){rests}",
+        "95 % intervals over many hours, each by itself; they rest on how hours differ (sd {:.1} \
+         %){rests}{alone}",
         100.0 * network.sd
     )
 }

@@ -86,7 +86,7 @@ fn a_server_counted_against_itself_has_the_same_numbers_and_a_killed_count_leave
         "{explain}"
     );
     let runs = text(&lab.run(&["list"]).stdout);
-    let killed = runs.lines().find(|line| line.contains("running")).unwrap();
+    let killed = runs.lines().find(|line| line.contains("stopped")).unwrap();
     let refused = lab.run(&["resume", killed.split(' ').next().unwrap()]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("count again"));

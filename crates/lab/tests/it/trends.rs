@@ -33,6 +33,23 @@ fn plan(from: u32, to: u32) -> Plan {
     plan
 }
 
+/// The same, measured by a night.
+fn night(from: u32, to: u32) -> Plan {
+    let words = [
+        "deltabench",
+        "--lab",
+        "compare",
+        "nightly",
+        "--anchor",
+        "x",
+        "y",
+    ];
+    Plan {
+        command: words.map(str::to_owned).to_vec(),
+        ..plan(from, to)
+    }
+}
+
 fn occasion(uid: &str, kernel: &str) -> Occasion {
     Occasion {
         host: HostIdentity {
@@ -201,6 +218,13 @@ fn machines_are_apart_and_kernels_of_one_are_together() {
     assert!(hosts.iter().all(|host| host.changes.len() == 1));
     lab.run_on("a2", &plan(2, 6), 120, 0.9, &occasion("a", "6.2"));
     assert_eq!(lab.changes(), told(&[("17.2 17.6", State::Confirmed)]));
+    lab.run_on("a3", &plan(2, 6), 180, 0.9, &occasion("a", "6.1"));
+    let host = lab.trends().remove(0);
+    let changed: Vec<(i64, &str)> = { host.host_changes.iter() }
+        .map(|one| (one.at_unix_ms / MINUTE, one.what.as_str()))
+        .collect();
+    let wanted = [(120, "kernel 6.1 to 6.2"), (180, "kernel 6.2 to 6.1")];
+    assert_eq!(changed, wanted);
 }
 
 /// A build of a commit.
@@ -249,9 +273,11 @@ fn commits_have_the_order_of_their_history_or_the_answer_says_that_it_is_not_kno
 #[test]
 fn the_version_of_the_night_before_is_the_last_of_its_line_beside_the_anchor() {
     let mut lab = Lab::new();
-    lab.run("n1", &plan(0, 8), 0, 1.0);
-    lab.run("n2", &plan(0, 6), 60, 1.0);
-    lab.run("other", &plan(2, 9), 120, 1.0);
+    lab.run("n1", &night(0, 8), 0, 1.0);
+    lab.run("n2", &night(0, 6), 60, 1.0);
+    lab.run("other", &night(2, 9), 120, 1.0);
+    // Somebody looks at another version, with the same anchor.
+    lab.run("by hand", &plan(0, 5), 180, 1.0);
     let host = &lab.trends()[0];
     let anchor = &host.versions[0].identity;
     let new = plan(9, 9).servers.remove(2);
@@ -263,12 +289,15 @@ fn the_version_of_the_night_before_is_the_last_of_its_line_beside_the_anchor() {
     let mut branch = new.clone();
     branch.installation.version_num = 180_001;
     assert!(host.last_beside(anchor, &branch, |_| true).is_none());
+    let any = host.last_beside_any(anchor);
+    assert_eq!(name(any).as_deref(), Some("postgres:17.6"));
+    assert!(host.last_beside_any("another").is_none());
     let mut settings = new;
     settings.settings.push(("jit".to_owned(), "on".to_owned()));
     assert!(host.last_beside(anchor, &settings, |_| true).is_none());
-    assert_eq!(host.ended_ms(), Some(125 * MINUTE));
+    assert_eq!(host.ended_ms(), Some(185 * MINUTE));
     assert_eq!(host.series_beside(anchor).len(), 3);
-    assert_eq!(host.disturbed(|_| true), (0, 9));
+    assert_eq!(host.disturbed(|_| true), (0, 12));
     assert!(host.has_step(anchor) && !host.has_step("another"));
 }
 
@@ -335,7 +364,7 @@ fn what_is_known_of_runs_is_kept_and_withdrawals_are_seen() {
 #[test]
 fn levels_stay_relative_to_the_first_anchor_of_a_chain() {
     let mut lab = Lab::new();
-    lab.run("n1", &plan(0, 6), 0, 1.0);
+    lab.run("n1", &night(0, 6), 0, 1.0);
     lab.run("both", &plan(0, 2), 60, 1.0);
     for night in 0..3 {
         lab.run(
@@ -373,4 +402,18 @@ fn levels_stay_relative_to_the_first_anchor_of_a_chain() {
         last.map(|at| host.versions[at].name.as_str()),
         Some("postgres:17.6")
     );
+}
+
+#[test]
+fn only_the_command_itself_makes_a_night() {
+    let is_night = |line: &str| {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        deltabench_lab::is_night(&words)
+    };
+    assert!(is_night(
+        "deltabench --lab compare --offline nightly --anchor a b -- --quick"
+    ));
+    assert!(!is_night("deltabench --lab nightly compare a b"));
+    assert!(!is_night("deltabench compare nightly b"));
+    assert!(!is_night("deltabench"));
 }

@@ -97,6 +97,7 @@ fn metric(host: &HostTrend, cell: usize, said: &Said, lab: &Lab, links: &Links) 
             (by_version(host, &network, (&own, &notes), base))
             (by_time(host, &runs, &notes, base))
             (meaning(&network, host.disturbed(|at| at == cell)))
+            (host_changes(host, &network))
             (eras(host, &network))
             @if !own.is_empty() { h3 { "Changes" } (changes::table(&own, lab, links)) }
             h3 { "Versions" }
@@ -209,6 +210,21 @@ fn meaning(network: &Network, (disturbed, all): (usize, usize)) -> Markup {
             }
         }
     }
+}
+
+/// When the machine became another host, and what that does to levels.
+fn host_changes(host: &HostTrend, network: &Network) -> Markup {
+    html! { @if !host.host_changes.is_empty() { p.muted {
+        "The machine changed: "
+        @for (at, one) in host.host_changes.iter().enumerate() {
+            @if at > 0 { ", " }
+            (moment(one.at_unix_ms)) " (" (one.what) ")"
+        }
+        ". Levels are those on the newest host that measured a branch."
+        @if network.rests_on_anchor {
+            " No version was measured both before and after, so the anchor alone connects them."
+        }
+    } } }
 }
 
 /// A row for each version, the newest first.

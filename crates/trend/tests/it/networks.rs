@@ -28,6 +28,7 @@ pub fn run(at: usize, base: usize, means: &[(usize, f64)], spread: f64) -> Run {
         ended_ms: began_ms + 1_000,
         cells: vec![Measured {
             series: 0,
+            host: 0,
             delta: 0.02,
             base,
             candidates: candidates.collect(),
@@ -248,4 +249,90 @@ fn remeasured(hour_sd: f64, occasions: usize) -> f64 {
         assert!(network.again(0).is_none(), "the anchor is itself");
     }
     100.0 * f64::from(held as u32) / f64::from(all as u32)
+}
+
+/// Nights of anchor 0 with the version of the night before and the new one. From the tenth night on the
+/// machine has another kernel, under which all versions are `moved` slower relative to the anchor.
+fn nights_over_a_kernel(seed: u64, moved: f64, has_number: bool) -> Vec<Run> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut night = |at: usize| {
+        let is_new = at >= 10;
+        let mut one = run(at, 0, &[], 0.0);
+        one.cells[0].host = usize::from(is_new && has_number);
+        let common = 0.005 * normal(&mut rng) + if is_new { moved } else { 0.0 };
+        let noise: Vec<f64> = (0..8).map(|_| 0.004 * normal(&mut rng)).collect();
+        for version in [at - 1, at].into_iter().filter(|version| *version > 0) {
+            let mean = common + 0.001 / 2f64.sqrt() * normal(&mut rng);
+            let block = |base: &f64| mean + 0.004 * normal(&mut rng) - base;
+            let values: Vec<f64> = noise.iter().map(block).collect();
+            let values = (0..).zip(values).collect();
+            one.cells[0].candidates.insert(version, values);
+        }
+        one
+    };
+    (1..=20).map(&mut night).collect()
+}
+
+#[test]
+fn levels_begin_again_under_another_kernel() {
+    let line = |line| Build { line, branch: 17 };
+    let builds: Vec<Build> = [0].into_iter().chain([1; 20]).map(line).collect();
+    let holds = |moved: f64, has_number: bool, (from, to): (usize, usize), truth: f64| {
+        let held = (0..200).filter(|seed| {
+            let runs = nights_over_a_kernel(40_000 + seed, moved, has_number);
+            let network = Network::new(0, &runs, &builds, 0, ASSUMED).unwrap();
+            assert!(!network.rests_on_anchor, "night 10 has version 9");
+            let change = network.change(from, to).unwrap();
+            change.low <= truth && truth <= change.high
+        });
+        held.count() as f64 / 2.0
+    };
+    // Between versions nothing changed; the newest kernel has all of them 3 % slower than the anchor.
+    let found = [
+        (
+            "a version before and one after",
+            holds(-0.03, true, (5, 15), 0.0),
+        ),
+        (
+            "neighbours over the change",
+            holds(-0.03, true, (9, 10), 0.0),
+        ),
+        (
+            "the anchor and a version after",
+            holds(-0.03, true, (0, 15), -0.03),
+        ),
+        (
+            "the anchor and a version before",
+            holds(-0.03, true, (0, 5), -0.03),
+        ),
+        ("without a change", holds(0.0, true, (5, 15), 0.0)),
+    ];
+    for (what, share) in found {
+        println!("{what}: the interval holds the truth in {share:.1} %");
+        assert!(share >= 93.0, "{what}: {share}");
+    }
+    let blind = holds(-0.03, false, (5, 15), 0.0);
+    println!("taken for one host: {blind:.1} %");
+    assert!(blind < 60.0, "{blind}");
+}
+
+#[test]
+fn versions_that_no_two_hosts_have_are_connected_by_the_anchor_and_that_shows() {
+    let builds: Vec<Build> = [0, 1, 1].into_iter().map(build).collect();
+    let mut runs = [
+        run(0, 0, &[(1, 0.01)], 0.001),
+        run(1, 0, &[(2, -0.02)], 0.001),
+    ];
+    let network = Network::new(0, &runs, &builds, 0, ASSUMED).unwrap();
+    assert!(!network.rests_on_anchor);
+    runs[1].cells[0].host = 1;
+    let network = Network::new(0, &runs, &builds, 0, ASSUMED).unwrap();
+    assert!(network.rests_on_anchor);
+    assert!(near(network.change(1, 2).unwrap(), -0.03));
+    // The first host measures both, and so it shows what the new kernel does.
+    let both = run(2, 1, &[(2, -0.01)], 0.001);
+    let all = [runs.to_vec(), vec![both]].concat();
+    let network = Network::new(0, &all, &builds, 0, ASSUMED).unwrap();
+    assert!(!network.rests_on_anchor);
+    assert!(near(network.change(1, 2).unwrap(), -0.01));
 }

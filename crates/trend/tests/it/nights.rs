@@ -67,6 +67,7 @@ fn measure(
         };
         Measured {
             series,
+            host: 0,
             delta: 0.01,
             base: 0,
             candidates: versions

@@ -148,3 +148,22 @@ fn an_anchor_follows_another_after_enough_hours_with_both() {
     let short = overlap(&both(4));
     assert!(short.missing >= 1);
 }
+
+#[test]
+fn distant_versions_are_compared_on_the_newest_host_with_both() {
+    let mut runs = [
+        run(0, 0, &[(1, 0.01), (2, 0.03)], 0.001),
+        run(1, 0, &[(1, 0.02), (2, 0.04)], 0.001),
+        run(2, 0, &[(1, -0.03), (2, -0.01)], 0.001),
+    ];
+    runs[2].cells[0].host = 1;
+    let far: Vec<Build> = [0, 1, 1].into_iter().map(build).collect();
+    let pairs = Pairs::new(&runs, &far, ASSUMED);
+    let found = pairs.of(0, end(0), end(1)).unwrap();
+    assert_eq!((found.way, found.runs.as_slice()), (Way::Direct, &[2][..]));
+    near(found.found.value, -0.03);
+    // What a kernel does to a version it does to its neighbours.
+    let found = pairs.of(0, end(1), end(2)).unwrap();
+    assert_eq!(found.runs, [0, 1, 2]);
+    near(found.found.value, 0.02);
+}

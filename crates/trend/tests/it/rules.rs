@@ -19,6 +19,7 @@ fn run(minute: i64, percents: &[(usize, f64)]) -> Run {
         ended_ms: (minute + 1) * MINUTE_MS,
         cells: vec![Measured {
             series: 0,
+            host: 0,
             delta: 0.01,
             base,
             candidates: candidates
@@ -132,4 +133,42 @@ fn steps_are_not_between_lines() {
     let mut watch = Watch::new(builds, Assumed { sd: 0.005, df: 4.0 });
     watch.add(&run(0, &[(2, 0.0), (5, -30.0)]));
     assert!(watch.suspicions().is_empty());
+}
+
+/// Nights of an anchor with one newer version each, of levels in percent, on hosts of these numbers. The
+/// anchor is of another line, so that no run has a step.
+fn levels(nights: &[(usize, f64)]) -> Watch {
+    let line = |line| Build { line, branch: 17 };
+    let builds = std::iter::once(line(0)).chain(nights.iter().map(|_| line(1)));
+    let mut watch = Watch::new(builds.collect(), Assumed { sd: 0.005, df: 4.0 });
+    for (night, (host, percent)) in (1..).zip(nights) {
+        let minute = 1440 * i64::try_from(night).unwrap();
+        // A level moves a little from night to night.
+        let own = percent + 0.1 * (night % 3) as f64;
+        let mut one = run(minute, &[(0, 0.0), (night, own)]);
+        one.cells[0].host = *host;
+        watch.add(&one);
+    }
+    watch
+}
+
+#[test]
+fn another_kernel_is_no_step_of_a_version() {
+    let nights = |host: usize| {
+        let before = std::iter::repeat_n((0, 0.0), 15);
+        before
+            .chain(std::iter::repeat_n((host, -4.0), 15))
+            .collect::<Vec<_>>()
+    };
+    // On one host it is a step.
+    let found = levels(&nights(0));
+    assert_eq!(found.suspicions()[0].by, By::Level);
+    assert!(levels(&nights(1)).suspicions().is_empty());
+    // A step on the new host is found there.
+    let mut all = nights(1);
+    all.extend(std::iter::repeat_n((1, -8.0), 10));
+    let found = levels(&all);
+    let one = &found.suspicions()[0];
+    assert_eq!((one.by, one.falls, one.earliest), (By::Level, true, 31));
+    assert!(one.from > 15 && one.from < 31, "{}", one.from);
 }
