@@ -87,10 +87,11 @@ fn odd(runs: &[Placed<'_>]) -> Vec<String> {
     let odd = odd_hosts(&rates).into_iter();
     odd.map(|odd| {
         format!(
-            "odd-host: {}: the base is {:+.1} % as fast as on the median of {} hosts of its class; \
-             the others lie within {:.1} % of it",
+            "odd-host: {}: the base is {:.1} % {} there than on the median of {} hosts of its class, and \
+             up to {:.1} % is usual; its changes count like those of the other hosts",
             odd.host,
-            100.0 * (odd.ratio - 1.0),
+            100.0 * (odd.ratio - 1.0).abs(),
+            if odd.ratio < 1.0 { "slower" } else { "faster" },
             odd.hosts,
             100.0 * odd.spread
         )
