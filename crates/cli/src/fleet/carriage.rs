@@ -31,6 +31,8 @@ pub struct Carriage<'a> {
     /// What was said of each host, so that it is said once.
     said: RefCell<BTreeSet<String>>,
     tried: RefCell<BTreeMap<String, Instant>>,
+    /// Lanes that had to leave a host: Slurm holds them back.
+    left: RefCell<BTreeSet<u32>>,
 }
 
 impl<'a> Carriage<'a> {
@@ -47,6 +49,7 @@ impl<'a> Carriage<'a> {
             lanes,
             said: RefCell::default(),
             tried: RefCell::default(),
+            left: RefCell::default(),
         })
     }
 
@@ -118,11 +121,14 @@ impl<'a> Carriage<'a> {
             element: running.element,
             state: JobState::Running(running.node.clone()),
         };
-        let left = self.spool.avoid(&Avoided { host, why });
-        if let Err(problem) = left {
+        self.left.borrow_mut().insert(running.element);
+        if let Err(problem) = self.spool.avoid(&Avoided { host, why }) {
             self.once(&problem.to_string());
-        } else if let Err(failure) = submitter.elsewhere(&seen) {
-            self.once(&failure.problem().to_string());
+            return;
+        }
+        // Others first: the host is idle as soon as this lane has left it, and would be given one of them.
+        for told in [submitter.avoid(), submitter.elsewhere(&seen)] {
+            told.unwrap_or_else(|failure| self.once(&failure.problem().to_string()));
         }
     }
 
@@ -166,10 +172,15 @@ impl<'a> Carriage<'a> {
         }
     }
 
-    /// The lanes that have begun. Of an attempt on a host that is lost nothing else is known here.
+    /// The lanes that have begun, or had to leave. Of an attempt on a host that is lost nothing else is known
+    /// here.
     pub fn begun(&self) -> BTreeSet<u32> {
         let taken = self.spool.taken().into_iter();
-        taken.map(|(lane, _)| lane).collect()
+        let left = self.left.borrow();
+        taken
+            .map(|(lane, _)| lane)
+            .chain(left.iter().copied())
+            .collect()
     }
 
     /// Removes the copies where nothing more is to be measured, and says what stays.
