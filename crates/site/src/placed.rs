@@ -84,7 +84,7 @@ fn odd(runs: &[Placed<'_>]) -> Vec<String> {
     let mut rates = Vec::new();
     for run in runs {
         let coordinates = run.coordinates().join(", ");
-        for cell in &run.comparison.cells {
+        for cell in { run.comparison.cells.iter() }.filter(|cell| run.counts(cell.cell)) {
             let throughput = cell
                 .metrics
                 .iter()

@@ -94,11 +94,10 @@ pub fn watch(
         match went {
             Ok(Some(code)) => return Ok(code),
             Ok(None) => watcher.goes_on(),
-            // Without its spool there is nothing to watch.
-            Err(failure) if watching == Watching::ForSomebody || !place.0.lanes_file().exists() => {
-                return Err(failure);
+            Err(failure) if watching == Watching::Alone && may_pass(&failure, place.0) => {
+                watcher.stumbles(&failure);
             }
-            Err(failure) => watcher.stumbles(&failure),
+            Err(failure) => return Err(failure),
         }
         if interrupted.load(Ordering::Relaxed) {
             say(&format!(
@@ -109,6 +108,11 @@ pub fn watch(
         }
         watcher.rest();
     }
+}
+
+/// Whether it may work later: a bad request stays one, and without its spool there is nothing to watch.
+fn may_pass(failure: &Failure, spool: &Spool) -> bool {
+    matches!(failure, Failure::Failed(_)) && spool.lanes_file().exists()
 }
 
 /// What was seen and said of an execution so far.
@@ -194,7 +198,7 @@ impl<'a> Watcher<'a> {
     /// Takes in what is left, and reports.
     fn finish(&mut self) -> Result<u8, Failure> {
         let place = self.place;
-        let seen = self.submitter.look()?;
+        let seen = self.submitter.look().unwrap_or_default();
         { self.carriage.iter() }.for_each(Carriage::fetch_all);
         // What is sound comes in, also beside a file that was refused.
         gather(&mut self.store, self.config, place)?;
