@@ -1,6 +1,7 @@
 //! `deltabench fleet`: an experiment on many hosts.
 
 mod admission;
+mod background;
 mod carriage;
 mod check;
 mod commands;
@@ -37,13 +38,14 @@ use deltabench_run::occupancy::Machine;
 use deltabench_store::{Execution, RunState, Store, UnitRow};
 use std::path::Path;
 use submit::{Submitter, options};
+use watch::Watching;
 
 /// Carries out a command of a fleet.
 pub fn fleet(arguments: &FleetArguments, config: &Config) -> Result<u8, Failure> {
     match &arguments.command {
         FleetCommand::Run(run) => begin(run, config),
-        FleetCommand::Watch(named) => commands::watch(&named.execution, config),
-        FleetCommand::Resume(named) => commands::resume(&named.execution, named.unit, config),
+        FleetCommand::Watch(watch) => commands::watch(watch, config),
+        FleetCommand::Resume(resume) => commands::resume(resume, config),
         FleetCommand::Gather(named) => commands::gather(&named.execution, config),
         FleetCommand::Cancel(named) => commands::cancel(&named.execution, config),
         FleetCommand::Logs(named) => commands::logs(&named.execution, named.unit, config),
@@ -83,13 +85,6 @@ pub fn read_file(path: &Path) -> Result<(FleetFile, (String, String)), Failure> 
 /// `deltabench fleet run`.
 fn begin(arguments: &FleetRun, config: &Config) -> Result<u8, Failure> {
     let (file, fleet) = read_file(&arguments.on)?;
-    if arguments.detach && file.copy == Copying::Sbcast {
-        return Err(Failure::Refused(
-            Problem::new("--detach does not go with `copy = \"sbcast\"`")
-                .detail("each lane waits on its host until this command copies what it needs")
-                .hint("leave it running, for example in tmux; `deltabench fleet watch` goes on after it"),
-        ));
-    }
     let fixture = { arguments.engine_fixture.as_deref() }.map(Fixture::read);
     let fixture = fixture.transpose().map_err(Failure::Refused)?;
     if arguments.run.machine.is_some() {
@@ -143,9 +138,10 @@ fn begin(arguments: &FleetRun, config: &Config) -> Result<u8, Failure> {
         outlook::counts(&lanes)
     ));
     if arguments.detach {
-        return Ok(0);
+        return background::detach(&submitter, config);
     }
-    watch::watch((store, config), (&spool, &lanes), &submitter)
+    let watching = (&submitter, Watching::ForSomebody);
+    watch::watch((store, config), (&spool, &lanes), watching)
 }
 
 /// A host of which nobody knows the memory: only the file decides about groups of servers.

@@ -17,14 +17,17 @@ mod arrival;
 mod scripts;
 
 use crate::engine::slurm::{Place, Running, Slurm};
+use crate::full::is_full;
 use crate::lanes::Lanes;
 use crate::ship::short;
 use crate::spool::{Spool, all_in};
-use crate::whole_file::{failed, remove, sha256, write_json};
+use crate::whole_file::{failed, left_over, remove, sha256, write_json};
 use deltabench_model::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::{Read, pipe};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -45,6 +48,31 @@ pub struct Visit {
     /// The start of the element.
     pub token: String,
     pub is_fetched: bool,
+}
+
+/// Why an element that runs did not get what it needs.
+#[derive(Debug)]
+pub enum Unmet {
+    /// Its host does not take it: its disk is full.
+    Unfit(Problem),
+    /// Something else, or something here: it may pass.
+    Other(Problem),
+}
+
+impl Unmet {
+    /// What the host has said. Of the disk here a problem says "cannot write".
+    fn of_host(problem: Problem) -> Self {
+        match is_full(&problem) && !problem.error.starts_with("cannot ") {
+            true => Self::Unfit(problem),
+            false => Self::Other(problem),
+        }
+    }
+}
+
+impl From<Problem> for Unmet {
+    fn from(problem: Problem) -> Self {
+        Self::Other(problem)
+    }
 }
 
 /// What came of meeting an element that runs.
@@ -129,7 +157,7 @@ impl<'a> Carrier<'a> {
     /// Copies what an element that runs still needs. What an earlier lane left there is fetched before.
     ///
     /// Errors: the host cannot be reached; its disk is full; a file arrived damaged.
-    pub fn meet(&self, running: &Running) -> Result<Met, Problem> {
+    pub fn meet(&self, running: &Running) -> Result<Met, Unmet> {
         let _alone = self.alone()?;
         let known = self
             .visits()
@@ -148,7 +176,8 @@ impl<'a> Carrier<'a> {
         for parcel in &parcels {
             words.extend([parcel.name.clone().into(), parcel.sha256.clone().into()]);
         }
-        let said = self.said(place, (scripts::ASK, &words))?;
+        let said = self.said(place, (scripts::ASK, &words));
+        let said = said.map_err(Unmet::of_host)?;
         let mut lines = said.lines();
         let has: Vec<&str> = match lines.next() {
             Some("waits") => lines
@@ -159,6 +188,10 @@ impl<'a> Carrier<'a> {
             Some("begun") => {
                 self.set_visit(&visit(running, running.token()))?;
                 return Ok(Met::Before);
+            }
+            Some(line) if line.starts_with("cannot ") => {
+                let refused = Problem::new(format!("{} takes no copies", running.node));
+                return Err(Unmet::Unfit(refused.detail(said.trim())));
             }
             _ => return Ok(Met::Early),
         };
@@ -171,14 +204,15 @@ impl<'a> Carrier<'a> {
         let part = self.part_of_spool()?;
         let all: Vec<&Parcel> = missing.chain([&part]).collect();
         let bytes = all.iter().map(|parcel| parcel.bytes).sum();
-        enough_room(lines, bytes, &running.node)?;
-        self.deliver(running, &home, &all)?;
+        let delivered = enough_room(lines, bytes, &running.node)
+            .map_err(Unmet::Unfit)
+            .and_then(|()| self.deliver(running, &home, &all));
         remove(&part.file);
-        Ok(Met::Copied(bytes))
+        delivered.map(|()| Met::Copied(bytes))
     }
 
     /// Sends files, has them checked and unpacked there, and lets the element begin.
-    fn deliver(&self, running: &Running, home: &Path, all: &[&Parcel]) -> Result<(), Problem> {
+    fn deliver(&self, running: &Running, home: &Path, all: &[&Parcel]) -> Result<(), Unmet> {
         let mut words = vec![
             home.as_os_str().to_owned(),
             running.token().into(),
@@ -187,12 +221,15 @@ impl<'a> Carrier<'a> {
         for parcel in all {
             let name = Path::new(&parcel.name).file_name().unwrap_or_default();
             let to = home.join("in").join(name);
-            self.slurm.broadcast(running, &parcel.file, &to)?;
+            let sent = self.slurm.broadcast(running, &parcel.file, &to);
+            sent.map_err(Unmet::of_host)?;
             words.extend([parcel.name.clone().into(), parcel.sha256.clone().into()]);
         }
         self.spool.take(running.element, &running.node)?;
-        self.said(Place::Beside(running), (scripts::UNPACK, &words))?;
-        self.set_visit(&visit(running, running.token()))
+        let unpacked = self.said(Place::Beside(running), (scripts::UNPACK, &words));
+        unpacked.map_err(Unmet::of_host)?;
+        let told = self.set_visit(&visit(running, running.token()));
+        told.map_err(Unmet::Other)
     }
 
     /// Fetches what a node has measured, its output and how its attempts ended, in a job of its own there;
@@ -212,6 +249,21 @@ impl<'a> Carrier<'a> {
         remove(&arriving);
         let made = fs::create_dir_all(&arriving);
         made.map_err(|error| failed("make", &arriving, &error))?;
+        let taken = self.arrived(node, place, &arriving);
+        remove(&arriving);
+        let taken = taken?;
+        let known = self.visits().into_iter().find(|one| one.node == node);
+        if let Some(visit) = known {
+            self.set_visit(&Visit {
+                is_fetched: true,
+                ..visit
+            })?;
+        }
+        Ok(taken)
+    }
+
+    /// What is sent arrives in this directory, and is taken if it is whole.
+    fn arrived(&self, node: &str, place: Place<'_>, arriving: &Path) -> Result<u32, Problem> {
         let file = arriving.join("parcel");
         let output = File::create(&file).map_err(|error| failed("write", &file, &error))?;
         let mut words = vec![
@@ -221,16 +273,7 @@ impl<'a> Carrier<'a> {
         words.extend(self.known_files().into_iter().map(OsString::from));
         self.slurm
             .step(place, (scripts::COLLECT, &words), &output)?;
-        let taken = arrival::take((self.spool, self.lanes), node, &arriving)?;
-        remove(&arriving);
-        let known = self.visits().into_iter().find(|one| one.node == node);
-        if let Some(visit) = known {
-            self.set_visit(&Visit {
-                is_fetched: true,
-                ..visit
-            })?;
-        }
-        Ok(taken)
+        arrival::take((self.spool, self.lanes), node, arriving)
     }
 
     /// What `tar` leaves out there, because it is here.
@@ -264,13 +307,16 @@ impl<'a> Carrier<'a> {
     }
 
     fn said(&self, place: Place<'_>, script: (&str, &[OsString])) -> Result<String, Problem> {
-        let path = self.spool.root().join(".said");
-        let output = File::create(&path).map_err(|error| failed("write", &path, &error))?;
-        let done = self.slurm.step(place, script, &output);
-        let said = fs::read_to_string(&path);
-        remove(&path);
-        done?;
-        said.map_err(|error| failed("read", &path, &error))
+        // Not through a file: a disk that is full here would look like one there. It is a few lines.
+        let (mut output, input) =
+            pipe().map_err(|error| failed("ask", self.spool.root(), &error))?;
+        let input = File::from(OwnedFd::from(input));
+        self.slurm.step(place, script, &input)?;
+        drop(input);
+        let mut said = String::new();
+        let read = output.read_to_string(&mut said);
+        read.map_err(|error| failed("ask", self.spool.root(), &error))?;
+        Ok(said)
     }
 
     /// The lanes, and of each attempt who made it and how it ended: a lane measures what is left.
@@ -353,13 +399,15 @@ fn pack(tree: &Path, packed: &Path) -> Result<(), Problem> {
     if let Some(place) = packed.parent() {
         fs::create_dir_all(place).map_err(|error| failed("make", place, &error))?;
     }
-    tar(Command::new("tar")
+    let mut command = Command::new("tar");
+    command
         .arg("-C")
         .arg(tree)
         .arg("-czf")
         .arg(&beside)
-        .arg("."))?;
-    fs::rename(&beside, packed).map_err(|error| failed("write", packed, &error))
+        .arg(".");
+    tar(&mut command).inspect_err(|_| remove(&beside))?;
+    fs::rename(&beside, packed).map_err(|error| left_over("write", (packed, &beside), &error))
 }
 
 fn parcel(name: String, file: PathBuf) -> Result<Parcel, Problem> {
@@ -387,4 +435,20 @@ fn tar(command: &mut Command) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::new("tar failed").detail(String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_the_hosts_only_if_the_host_says_so() {
+        let host = Problem::new("Slurm refuses sbcast")
+            .detail("sbcast: error: REQUEST_FILE_BCAST(n1): No space left on device");
+        let here = Problem::new("cannot write /home/me/spool").detail("No space left on device");
+        let other =
+            Problem::new("Slurm refuses srun").detail("srun: error: Required node not available");
+        let is_full = |problem| matches!(Unmet::of_host(problem), Unmet::Unfit(_));
+        assert_eq!([host, here, other].map(is_full), [true, false, false]);
+    }
 }

@@ -3,7 +3,7 @@
 use crate::lanes::{Lane, Lanes};
 use crate::seal::{Unsealing, named_hash, unseal};
 use crate::spool::{Attempt, Owner, Spool};
-use crate::whole_file::{failed, sync_directory_of};
+use crate::whole_file::{failed, left_over, remove, sync_directory_of};
 use deltabench_model::problem::Problem;
 use deltabench_store::{Merged, Sealed, Store, StoreError, UnitEvent};
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ pub fn gather(
                     Ok(Merged::Already) => {}
                     Ok(Merged::Filled) => gathered.units.push(unit.unit),
                     Ok(Merged::Beside(run)) => gathered.beside.push(run),
-                    Err((why, _)) if why.of_machine => return Err(why),
+                    Err((why, _)) if why.of_machine => return Err(again(why)),
                     Err((why, damaged)) => gathered.refused.push(Refused {
                         attempt: attempt.clone(),
                         file: sealed.clone(),
@@ -74,6 +74,11 @@ pub fn gather(
         }
     }
     Ok(gathered)
+}
+
+/// Nothing is lost: what was not taken in stays where it is.
+fn again(problem: Problem) -> Problem {
+    problem.hint("make space or mend the disk, then give the command again: nothing is lost")
 }
 
 /// What of a lane may be taken in.
@@ -125,10 +130,13 @@ fn one(
 ) -> Result<Merged, Wrong> {
     let hash = named_hash(sealed).unwrap_or_default().to_owned();
     let copy = lab.join("gathering");
-    std::fs::remove_dir_all(&copy).ok();
-    unseal(sealed, &copy).map_err(|error| match error {
-        Unsealing::Damaged(problem) => (problem, true),
-        Unsealing::Failed(problem) => (problem, false),
+    remove(&copy);
+    unseal(sealed, &copy).map_err(|error| {
+        remove(&copy);
+        match error {
+            Unsealing::Damaged(problem) => (problem, true),
+            Unsealing::Failed(problem) => (problem, false),
+        }
     })?;
     let bytes = std::fs::metadata(sealed).map_or(0, |data| data.len());
     let merged = store.merge(Sealed {
@@ -141,7 +149,7 @@ fn one(
         run,
         at_unix_ms: now_unix_ms,
     });
-    std::fs::remove_dir_all(&copy).ok();
+    remove(&copy);
     let merged = merged.map_err(|error| refused(&error, sealed, &copy))?;
     let kept = keep(lab, sealed, &hash)
         .and_then(|_| attempt.set_gathered(&hash, matches!(merged, Merged::Beside(_))))
@@ -190,7 +198,7 @@ fn keep(lab: &Path, sealed: &Path, hash: &str) -> Result<PathBuf, Problem> {
         std::fs::rename(&beside, &kept)?;
         sync_directory_of(&kept)
     };
-    done().map_err(|error| failed("write", &kept, &error))?;
+    done().map_err(|error| left_over("write", (&kept, &beside), &error))?;
     Ok(kept)
 }
 

@@ -8,6 +8,7 @@ pub mod carry;
 pub mod engine;
 pub mod file;
 pub mod fixture;
+pub mod full;
 pub mod gather;
 pub mod host_lock;
 pub mod lanes;

@@ -1,7 +1,7 @@
 //! Sealing: a unit's lab as one finished file, named by its hash.
 
 use crate::spool::{Attempt, PACKING, SEALED};
-use crate::whole_file::{failed, sha256, sync_directory_of};
+use crate::whole_file::{failed, left_over, remove, sha256, sync_directory_of};
 use deltabench_model::problem::Problem;
 use deltabench_store::{FILE_NAME, Store};
 use flate2::Compression;
@@ -18,8 +18,10 @@ pub fn seal(store: &Store, local: &Path, attempt: &Attempt) -> Result<PathBuf, P
     let plain = local.join("sealing.sqlite");
     // What an earlier try left.
     std::fs::remove_file(&plain).ok();
-    let store_failed = |error: deltabench_store::StoreError| Problem::of(&error).of_machine();
-    store.copy_to(&plain).map_err(store_failed)?;
+    store.copy_to(&plain).map_err(|error| {
+        remove(&plain);
+        Problem::of(&error).of_machine()
+    })?;
     let packed = attempt
         .directory()
         .join(format!("{PACKING}{}", std::process::id()));
@@ -28,8 +30,9 @@ pub fn seal(store: &Store, local: &Path, attempt: &Attempt) -> Result<PathBuf, P
         io::copy(&mut File::open(&plain)?, &mut encoder)?;
         encoder.finish()?.sync_all()
     };
-    pack().map_err(|error| failed("write", &packed, &error))?;
-    std::fs::remove_file(&plain).ok();
+    let done = pack().map_err(|error| left_over("write", (&packed, &packed), &error));
+    remove(&plain);
+    done?;
     let hash = sha256(&packed)?;
     let sealed = attempt
         .directory()

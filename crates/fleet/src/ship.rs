@@ -1,7 +1,7 @@
 //! Programs that travel: deltabench itself and servers, once for an execution, with their hashes.
 
 use crate::tree::{self, bytes_of, copied};
-use crate::whole_file::{failed, sha256, sweep, sync_directory_of};
+use crate::whole_file::{left_over, sha256, sweep, sync_directory_of};
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -55,7 +55,7 @@ pub fn program(shared: &Path) -> Result<(PathBuf, String), Problem> {
             fs::rename(&beside, &kept)?;
             sync_directory_of(&kept)
         };
-        done().map_err(|error| failed("write", &kept, &error))?;
+        done().map_err(|error| left_over("write", (&kept, &beside), &error))?;
     }
     Ok((kept, hash))
 }

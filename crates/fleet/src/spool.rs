@@ -4,6 +4,7 @@
 //! SHARED/x/EXECUTION/lanes.json             what hosts have to know, written once
 //!                    jobs/N.json            what is, or was to be, handed to the engine
 //!                    handing.lock           who hands lanes in has it locked
+//!                    watching.lock          who watches in the background has it locked
 //!                    cancelled              no attempt is begun or gone on with any more
 //!                    avoid/UID@NODE.json    a host that was found unfit; a machine may have several nodes
 //!                    taken/LANE@NODE        a node on which a lane has begun
@@ -285,8 +286,12 @@ impl Spool {
                         number,
                         directory,
                     };
-                    write_json(&attempt.directory.join("owner.json"), owner)?;
-                    return Ok(attempt);
+                    let owned = write_json(&attempt.directory.join("owner.json"), owner);
+                    if owned.is_err() {
+                        // An attempt that nobody makes would be waited for.
+                        remove(&attempt.directory);
+                    }
+                    return owned.map(|()| attempt);
                 }
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed("make", &directory, &error)),
@@ -310,7 +315,13 @@ impl Spool {
     pub fn has_failed(&self, unit: u32) -> bool {
         let attempts = self.attempts(unit);
         let word = |attempt: &Attempt| attempt.end().map(|end| end.word);
-        let is_unfit = |attempt: &&Attempt| word(attempt) == Some(EndWord::Unfit);
+        // Those before somebody said that the host is to be used again do not count.
+        let is_unfit = |attempt: &&Attempt| {
+            let end = attempt.end().filter(|end| end.word == EndWord::Unfit);
+            let host = attempt.owner().map(|owner| owner.host);
+            let since = host.map_or(0, |host| self.admitted_since(&host));
+            end.is_some_and(|end| end.at_unix_ms >= since)
+        };
         // One that has not ended, or was killed, says nothing.
         let is_over = match attempts.last().and_then(word) {
             Some(EndWord::Failed) => true,
@@ -415,7 +426,19 @@ impl Spool {
     ///
     /// Errors: a directory that cannot be written, or has no locks.
     pub fn hand_in_alone(&self) -> Result<Option<File>, Problem> {
-        let path = self.root.join("handing.lock");
+        self.alone("handing.lock")
+    }
+
+    /// Takes the right to watch in the background, for as long as the file is open; `None` if somebody else
+    /// has it.
+    ///
+    /// Errors: a directory that cannot be written, or has no locks.
+    pub fn watch_alone(&self) -> Result<Option<File>, Problem> {
+        self.alone("watching.lock")
+    }
+
+    fn alone(&self, name: &str) -> Result<Option<File>, Problem> {
+        let path = self.root.join(name);
         let file = File::create(&path).map_err(|error| failed("make", &path, &error))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
@@ -731,6 +754,13 @@ mod tests {
             attempt.set_end(&end).unwrap();
             assert_eq!(spool.has_failed(1), expected);
         }
+        // Somebody has mended that host: what it found before does not count.
+        let host = owner("a", 1, 1).host;
+        let why = "full".to_owned();
+        spool.avoid(&Avoided { host, why }).unwrap();
+        assert!(spool.forgive("a").unwrap() && !spool.has_failed(1));
+        std::fs::remove_file(spool.root().join("admitted/a.json")).unwrap();
+        assert!(spool.has_failed(1));
         spool.try_again(1).unwrap();
         assert!(!spool.has_failed(1));
         // The attempt that this asked for has not ended, and goes on when it was killed.

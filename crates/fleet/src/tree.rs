@@ -1,6 +1,6 @@
 //! Trees of files that travel: one hash for all that is in them, and copies that are whole or not there.
 
-use crate::whole_file::{failed, remove, sha256, sync_directory_of};
+use crate::whole_file::{failed, left_over, remove, sha256, sync_directory_of};
 use deltabench_model::problem::Problem;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
@@ -75,7 +75,7 @@ pub(crate) fn copied(from: &Path, to: &Path, wanted: &str) -> Result<(), Problem
     let beside = to.with_extension(format!("new-{}", std::process::id()));
     remove(&beside);
     let fail = |error: io::Error| failed("copy to", to, &error);
-    copy(from, &beside).map_err(fail)?;
+    copy(from, &beside).map_err(|error| left_over("copy to", (to, &beside), &error))?;
     let found = hash(&beside)?;
     if found != wanted {
         remove(&beside);

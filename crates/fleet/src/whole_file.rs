@@ -17,17 +17,28 @@ const CHUNK: usize = 1 << 16;
 
 /// Writes a file beside its place, makes it durable and moves it there.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
+    // A name that nobody looks for: one that is killed here leaves the file behind.
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.new-{}", std::process::id()));
     let done = || -> io::Result<()> {
-        // A name that nobody looks for: one that is killed here leaves the file behind.
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let beside = path.with_file_name(format!(".{name}.new-{}", std::process::id()));
         let mut file = File::create(&beside)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         std::fs::rename(&beside, path)?;
         sync_directory_of(path)
     };
-    done().map_err(|error| failed("write", path, &error))
+    done().map_err(|error| left_over("write", (path, &beside), &error))
+}
+
+/// That a file cannot be written. What was written of it beside its place goes: on a full disk it would take
+/// the room that others need.
+pub(crate) fn left_over(
+    action: &str,
+    (path, beside): (&Path, &Path),
+    error: &io::Error,
+) -> Problem {
+    remove(beside);
+    failed(action, path, error)
 }
 
 /// Makes the names in the directory of a file durable.

@@ -3,8 +3,9 @@
 use deltabench_compare::comparison::{Comparison, Metric};
 use deltabench_compare::hosts::{Claims, HostValues, claims};
 use deltabench_compare::odd_host::{BaseRate, odd_hosts};
+use deltabench_model::invalidation::Invalidation;
 use deltabench_model::occasion::{HostClass, HostIdentity};
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{CellId, Plan};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Hosts that a note names, and changes that it gives for them.
@@ -22,6 +23,8 @@ pub struct Placed<'a> {
     pub machine: &'a str,
     /// Units of a lane were to share a host.
     pub lane: u32,
+    /// What somebody declared invalid.
+    pub withdrawn: &'a [Invalidation],
 }
 
 impl Placed<'_> {
@@ -36,6 +39,10 @@ impl Placed<'_> {
         }
     }
 
+    fn counts(&self, cell: CellId) -> bool {
+        counts((self.comparison.host_ok, self.withdrawn), cell)
+    }
+
     fn part(&self) -> Option<u32> {
         Some(self.plan.experiment.as_ref()?.part)
     }
@@ -47,6 +54,12 @@ impl Placed<'_> {
         axes.map(|(axis, value)| format!("{axis} {value}"))
             .collect()
     }
+}
+
+/// Whether a cell of a run counts, as in the tables.
+fn counts((host_ok, withdrawn): (bool, &[Invalidation]), cell: CellId) -> bool {
+    let is_it = |one: &Invalidation| one.cell.is_none_or(|withdrawn| withdrawn == cell);
+    host_ok && !withdrawn.iter().any(is_it)
 }
 
 /// Numbers in a few words: `1 to 4, 7`.
@@ -71,7 +84,7 @@ fn odd(runs: &[Placed<'_>]) -> Vec<String> {
     let mut rates = Vec::new();
     for run in runs {
         let coordinates = run.coordinates().join(", ");
-        for cell in &run.comparison.cells {
+        for cell in { run.comparison.cells.iter() }.filter(|cell| run.counts(cell.cell)) {
             let throughput = cell
                 .metrics
                 .iter()
@@ -87,10 +100,11 @@ fn odd(runs: &[Placed<'_>]) -> Vec<String> {
     let odd = odd_hosts(&rates).into_iter();
     odd.map(|odd| {
         format!(
-            "odd-host: {}: the base is {:+.1} % as fast as on the median of {} hosts of its class; \
-             the others lie within {:.1} % of it",
+            "odd-host: {}: the base is {:.1} % {} there than on the median of {} hosts of its class, and \
+             up to {:.1} % is usual; its changes count like those of the other hosts",
             odd.host,
-            100.0 * (odd.ratio - 1.0),
+            100.0 * (odd.ratio - 1.0).abs(),
+            if odd.ratio < 1.0 { "slower" } else { "faster" },
             odd.hosts,
             100.0 * odd.spread
         )
@@ -171,7 +185,7 @@ fn said(runs: &[Placed<'_>]) -> Vec<String> {
     // What is the same but for the repetition.
     let mut changes: BTreeMap<String, Vec<HostValues>> = BTreeMap::new();
     for run in runs {
-        for cell in &run.comparison.cells {
+        for cell in { run.comparison.cells.iter() }.filter(|cell| run.counts(cell.cell)) {
             let of_throughput = cell
                 .metrics
                 .iter()
@@ -305,6 +319,20 @@ mod tests {
             "{said}"
         );
         assert!(!said.contains("microcode"), "{said}");
+    }
+
+    #[test]
+    fn what_an_unfit_host_measured_or_somebody_withdrew_is_no_part_of_a_claim() {
+        let withdrawn = |cell: Option<u32>| Invalidation {
+            cell: cell.map(CellId),
+            reason: String::new(),
+            at_unix_ms: 0,
+        };
+        let cell = CellId(1);
+        assert!(counts((true, &[withdrawn(Some(2))]), cell));
+        assert!(!counts((true, &[withdrawn(Some(1))]), cell));
+        assert!(!counts((true, &[withdrawn(None)]), cell));
+        assert!(!counts((false, &[]), cell));
     }
 
     #[test]

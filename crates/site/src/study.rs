@@ -168,6 +168,7 @@ fn placed(loaded: &[Loaded]) -> Vec<Placed<'_>> {
                 identity: identity.as_ref()?,
                 machine: &one.host,
                 lane: *lane,
+                withdrawn: &one.withdrawn,
             })
         })
         .collect()

@@ -19,10 +19,10 @@ pub enum FleetCommand {
     /// Plan an experiment as `deltabench run` does, hand its parts to hosts, watch them, and report
     Run(Box<FleetRun>),
     /// Show where each unit is until all have ended, then report; may be left and given again
-    Watch(NamedExecution),
+    Watch(Watch),
     /// Hand in again what was lost, interrupted or cancelled, then watch; name a unit that failed to try it
     /// again
-    Resume(NamedUnit),
+    Resume(Resume),
     /// Take what hosts have measured so far into the lab
     Gather(NamedExecution),
     /// End all lanes of an execution; what is measured stays, and `resume` goes on
@@ -58,7 +58,8 @@ pub struct FleetRun {
     /// The fleet file: engine, shared directory, which hosts
     #[arg(long, value_name = "FILE")]
     pub on: PathBuf,
-    /// Hand the lanes in and stop; `deltabench fleet watch` shows how they go on
+    /// Hand the lanes in and stop; `deltabench fleet watch` shows how they go on. If hosts get copies, a
+    /// process in the background watches them
     #[arg(long)]
     pub detach: bool,
     /// Do this instead of measuring: for tests of the machinery
@@ -67,6 +68,32 @@ pub struct FleetRun {
     /// What to run
     #[command(flatten)]
     pub run: RunArguments,
+}
+
+/// `deltabench fleet watch`.
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// The execution, or the beginning of its name
+    #[arg(value_name = "EXECUTION", default_value = "last")]
+    pub execution: String,
+    /// Watch in the background, unless a process does so already; `deltabench fleet logs` prints what it
+    /// says
+    #[arg(long)]
+    pub detach: bool,
+    /// Be the process in the background; its standard input is the lock
+    #[arg(long, hide = true, conflicts_with = "detach")]
+    pub alone: bool,
+}
+
+/// `deltabench fleet resume`.
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// The execution, and a unit that failed
+    #[command(flatten)]
+    pub named: NamedUnit,
+    /// Hand the lanes in and stop. If hosts get copies, a process in the background watches them
+    #[arg(long)]
+    pub detach: bool,
 }
 
 /// An execution.

@@ -72,9 +72,11 @@ pub fn admission(unit: &Unit, place: &Place<'_>) -> Result<Admission, Failure> {
         store: Store::open(&lab).map_err(store_problem)?,
         interrupted: place.stop.now.clone(),
     };
-    let measured = bench.measure_new(&plan, &library, None, false)?;
+    let measured = bench.measure_new(&plan, &library, None, false);
     drop(bench);
+    // Also on a disk that got full meanwhile.
     std::fs::remove_dir_all(&lab).ok();
+    let measured = measured?;
     if measured.end == SessionEnd::Interrupted {
         return Ok(Admission::Stopped);
     }

@@ -3,9 +3,10 @@
 
 use super::disk::local_directory;
 use super::submit::{Submitter, slurm};
+use super::unit::in_words;
 use crate::amounts::size;
 use crate::console::say;
-use deltabench_fleet::carry::{Carrier, Met, Visit};
+use deltabench_fleet::carry::{Carrier, Met, Unmet, Visit};
 use deltabench_fleet::engine::slurm::Running;
 use deltabench_fleet::engine::{JobState, Seen};
 use deltabench_fleet::file::Copying;
@@ -22,12 +23,6 @@ const AGAIN: Duration = Duration::from_secs(30);
 /// How often a host is asked at the end of all lanes: Slurm may still clean up after the last one.
 const TRIES: u32 = 3;
 
-/// How a lane ends that cannot write (sysexits.h: cannot create).
-const KEPT: i32 = 73;
-
-/// How Slurm and the system say that nothing more can be written.
-const FULL: [&str; 3] = ["No space left", "Disk quota exceeded", "is full"];
-
 /// What copies and fetches for an execution.
 pub struct Carriage<'a> {
     carrier: Carrier<'a>,
@@ -36,6 +31,8 @@ pub struct Carriage<'a> {
     /// What was said of each host, so that it is said once.
     said: RefCell<BTreeSet<String>>,
     tried: RefCell<BTreeMap<String, Instant>>,
+    /// Lanes that had to leave a host: Slurm holds them back.
+    left: RefCell<BTreeSet<u32>>,
 }
 
 impl<'a> Carriage<'a> {
@@ -52,6 +49,7 @@ impl<'a> Carriage<'a> {
             lanes,
             said: RefCell::default(),
             tried: RefCell::default(),
+            left: RefCell::default(),
         })
     }
 
@@ -93,13 +91,14 @@ impl<'a> Carriage<'a> {
                 say(&format!("lane {lane} on {node}: copied {}", size(bytes)));
                 false
             }
-            Err(problem) => {
+            Err(unmet) => {
+                let (Unmet::Unfit(problem) | Unmet::Other(problem)) = &unmet;
                 self.once(&format!(
                     "lane {lane} cannot begin on {node}: {}",
-                    words(&problem)
+                    in_words(problem)
                 ));
-                if is_full(&problem) {
-                    self.leave(running, &problem, submitter);
+                if matches!(unmet, Unmet::Unfit(_)) {
+                    self.leave(running, problem, submitter);
                 }
                 true
             }
@@ -113,17 +112,23 @@ impl<'a> Carriage<'a> {
             uid: node.clone(),
             node,
         };
-        let why = format!("it does not take what was to be copied: {}", words(problem));
+        let why = format!(
+            "it does not take what was to be copied: {}",
+            in_words(problem)
+        );
         let seen = Seen {
             job: running.job.clone(),
             element: running.element,
             state: JobState::Running(running.node.clone()),
         };
-        let left = self.spool.avoid(&Avoided { host, why });
-        if let Err(problem) = left {
+        self.left.borrow_mut().insert(running.element);
+        if let Err(problem) = self.spool.avoid(&Avoided { host, why }) {
             self.once(&problem.to_string());
-        } else if let Err(failure) = submitter.elsewhere(&seen) {
-            self.once(&failure.problem().to_string());
+            return;
+        }
+        // Others first: the host is idle as soon as this lane has left it, and would be given one of them.
+        for told in [submitter.avoid(), submitter.elsewhere(&seen)] {
+            told.unwrap_or_else(|failure| self.once(&failure.problem().to_string()));
         }
     }
 
@@ -138,7 +143,10 @@ impl<'a> Carriage<'a> {
         match self.carrier.fetch(node) {
             Ok(_) => true,
             Err(problem) => {
-                self.once(&format!("not fetched from {node} yet: {}", words(&problem)));
+                self.once(&format!(
+                    "not fetched from {node} yet: {}",
+                    in_words(&problem)
+                ));
                 false
             }
         }
@@ -164,28 +172,15 @@ impl<'a> Carriage<'a> {
         }
     }
 
-    /// Fetches from all hosts after the end of all lanes, and says which lanes could not write on theirs:
-    /// they have no output that could say it.
-    pub fn fetch_last(&self, submitter: &Submitter<'_>) {
-        for one in submitter.look().unwrap_or_default() {
-            if matches!(
-                one.state,
-                JobState::Ended {
-                    code: Some(KEPT),
-                    ..
-                }
-            ) {
-                let text = "nothing more can be written to the disk of its host";
-                say(&format!("lane {} ended with {KEPT}: {text}", one.element));
-            }
-        }
-        self.fetch_all();
-    }
-
-    /// The lanes that have begun. Of an attempt on a host that is lost nothing else is known here.
+    /// The lanes that have begun, or had to leave. Of an attempt on a host that is lost nothing else is known
+    /// here.
     pub fn begun(&self) -> BTreeSet<u32> {
         let taken = self.spool.taken().into_iter();
-        taken.map(|(lane, _)| lane).collect()
+        let left = self.left.borrow();
+        taken
+            .map(|(lane, _)| lane)
+            .chain(left.iter().copied())
+            .collect()
     }
 
     /// Removes the copies where nothing more is to be measured, and says what stays.
@@ -206,7 +201,7 @@ impl<'a> Carriage<'a> {
             } else if let Err(problem) = self.carrier.clean(&visit.node) {
                 say(&format!(
                     "{place} stays: {}; `deltabench fleet gather {name}` tries it again",
-                    words(&problem)
+                    in_words(&problem)
                 ));
             }
         }
@@ -223,17 +218,6 @@ impl<'a> Carriage<'a> {
             say(text);
         }
     }
-}
-
-fn words(problem: &Problem) -> String {
-    let detail = problem.detail.iter().map(|detail| format!(": {detail}"));
-    format!("{}{}", problem.error, detail.collect::<String>())
-}
-
-/// Whether the disk of the host is full, and not the one here: of that a problem says "cannot write".
-fn is_full(problem: &Problem) -> bool {
-    let said = words(problem);
-    !problem.error.starts_with("cannot ") && FULL.iter().any(|words| said.contains(words))
 }
 
 /// Nothing is asked of a host while it measures: of units that are not done Slurm alone says where they are.
@@ -259,16 +243,6 @@ pub fn on_their_hosts(states: &mut [UnitStatus], alive: &[Seen], lanes: &Lanes) 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_full_disk_is_the_hosts_only_if_the_host_says_so() {
-        let host = Problem::new("Slurm refuses sbcast")
-            .detail("sbcast: error: REQUEST_FILE_BCAST(n1): No space left on device");
-        let here = Problem::new("cannot write /home/me/spool").detail("No space left on device");
-        let other =
-            Problem::new("Slurm refuses srun").detail("srun: error: Required node not available");
-        assert_eq!([&host, &here, &other].map(is_full), [true, false, false]);
-    }
 
     #[test]
     fn where_a_unit_is_that_is_not_done_only_slurm_knows() {

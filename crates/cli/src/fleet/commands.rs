@@ -1,8 +1,10 @@
 //! The commands that go on with an execution, or look at it.
 
+use super::background;
 use super::carriage::{Carriage, on_their_hosts};
 use super::submit::Submitter;
-use super::watch;
+use super::watch::{self, Watching};
+use crate::arguments::fleet::{Resume, Watch};
 use crate::clock::now;
 use crate::config::Config;
 use crate::console::{print_stdout, say};
@@ -74,14 +76,18 @@ fn known(wanted: &str, config: &Config) -> Result<Known, Failure> {
 }
 
 /// `deltabench fleet watch`.
-pub fn watch(wanted: &str, config: &Config) -> Result<u8, Failure> {
-    let known = known(wanted, config)?;
+pub fn watch(arguments: &Watch, config: &Config) -> Result<u8, Failure> {
+    let known = known(&arguments.execution, config)?;
+    let place = (&known.spool, &known.lanes);
+    if arguments.detach {
+        return background::start(place, config).map(|()| 0);
+    }
     let submitter = Submitter::new(&known.file, &known.spool, &known.lanes);
-    watch::watch(
-        (known.store, config),
-        (&known.spool, &known.lanes),
-        &submitter,
-    )
+    let watching = match arguments.alone {
+        true => Watching::Alone,
+        false => Watching::ForSomebody,
+    };
+    watch::watch((known.store, config), place, (&submitter, watching))
 }
 
 /// `deltabench fleet gather`.
@@ -144,9 +150,9 @@ fn lab_of(config: &Config, execution: &str) -> Result<Store, Failure> {
 }
 
 /// `deltabench fleet resume`.
-pub fn resume(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Failure> {
-    let mut known = known(wanted, config)?;
-    if let Some(unit) = unit {
+pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
+    let mut known = known(&arguments.named.execution, config)?;
+    if let Some(unit) = arguments.named.unit {
         if known.lanes.unit(unit).is_none() {
             return Err(Failure::Refused(
                 Problem::new(format!("{} has no unit {unit}", known.lanes.execution))
@@ -188,7 +194,11 @@ pub fn resume(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Fa
         }
     }
     submitter.done();
-    watch::watch((known.store, config), place, &submitter)
+    if arguments.detach {
+        return background::detach(&submitter, config);
+    }
+    let watching = (&submitter, Watching::ForSomebody);
+    watch::watch((known.store, config), place, watching)
 }
 
 /// Lanes with a unit that nobody measures and that may still be. A lane of which nothing is heard any more is

@@ -5,7 +5,7 @@ use super::check::NO_IDENTIFIER;
 use super::disk;
 use super::stop::Stop;
 use super::submit::{Away, avoided_nodes, drained, engine};
-use super::unit::{Place, UnitEnd, measure};
+use super::unit::{Place, UnitEnd, in_words, measure};
 use crate::arguments::fleet::LaneArguments;
 use crate::clock::now;
 use crate::config::Config;
@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 /// that passes).
 pub const AGAIN: u8 = 75;
 /// Exit code of a lane whose measurements the shared directory does not take (sysexits.h: cannot create).
-const KEPT: u8 = 73;
+pub const KEPT: u8 = 73;
 /// Exit code of a lane on a host that is unfit.
 const UNFIT: u8 = 4;
 /// How long to look at other load.
@@ -67,8 +67,11 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         return leave((&spool, &lanes, &file), &host, &why);
     }
     let local = local_directory((&spool, &lanes, &file), &host);
-    let Some(_lock) = locked(&lanes, own.lane, (&file, &local), &stop)? else {
-        return Ok(AGAIN);
+    let _lock = match locked(&lanes, own.lane, (&file, &local), &stop) {
+        Ok(Some(lock)) => lock,
+        Ok(None) => return Ok(AGAIN),
+        // A disk that is full, or a link in its place.
+        Err(problem) => return refuse((&spool, &lanes, &file), &host, &in_words(&problem)),
     };
     let disk = disk::local_directory(file.local.as_deref());
     let made = disk::make_local(&disk, file.local.is_none());
@@ -95,13 +98,22 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         Admission::Stopped => return Ok(AGAIN),
         Admission::Unfit(why) => return refuse((&spool, &lanes, &file), &host, &why),
     }
-    let ended = carry_out(own, &place)?;
-    // What is left there goes on here later.
-    std::fs::remove_dir(place.local.join(&lanes.execution)).ok();
-    match ended {
+    match ended(own, &place) {
         UNFIT => leave((&spool, &lanes, &file), &host, "a unit found it unfit"),
         code => Ok(code),
     }
+}
+
+/// Measures the units; returns the exit code.
+fn ended(lane: &Lane, place: &Place<'_>) -> u8 {
+    let ended = carry_out(lane, place).unwrap_or_else(|failure| {
+        // What was measured stays here, and the next lane on this host seals it.
+        say(&failure.problem().to_string());
+        KEPT
+    });
+    // What is left there goes on here later.
+    std::fs::remove_dir(place.local.join(&place.lanes.execution)).ok();
+    ended
 }
 
 /// Keeps the lanes that wait away from this host, if repetitions are to be on different ones. It happens
@@ -199,7 +211,7 @@ fn leave((spool, lanes, file): Whole<'_>, host: &HostName, why: &str) -> Result<
     })
 }
 
-/// Measures the units; returns the exit code.
+/// Measures the units, as long as the spool can be written.
 fn carry_out(lane: &Lane, place: &Place<'_>) -> Result<u8, Failure> {
     let mut failed = false;
     let is_left = |unit: u32| {
@@ -329,7 +341,7 @@ fn locked(
     lane: u32,
     (file, local): (&FleetFile, &Path),
     stop: &Stop,
-) -> Result<Option<HostLock>, Failure> {
+) -> Result<Option<HostLock>, Problem> {
     // A fixture stands for one of several hosts on one machine.
     let path = match lanes.fixture {
         Some(_) => local.join(host_lock::NAME),
@@ -340,7 +352,7 @@ fn locked(
     let mut told = false;
     let mut wait = Duration::from_secs(60 * u64::from(file.wait_minutes));
     loop {
-        let in_the_way = match host_lock::alone(&path, &holder).map_err(Failure::Failed)? {
+        let in_the_way = match host_lock::alone(&path, &holder)? {
             Ok(lock) => return Ok(Some(lock)),
             Err(in_the_way) => in_the_way,
         };

@@ -228,12 +228,13 @@ impl<'a> Submitter<'a> {
         Ok(())
     }
 
-    /// Whether every host is avoided.
+    /// Whether every host is avoided that is what the fleet file asks for.
     ///
     /// Errors: those of the engine.
     pub fn no_host_is_left(&self) -> Result<bool, Failure> {
         let avoided = avoided_nodes(self.file, self.spool);
-        let nodes = self.engine.nodes().map_err(Failure::Failed)?;
+        let mut nodes = self.engine.nodes().map_err(Failure::Failed)?;
+        nodes.retain(|node| self.engine.suits(node));
         Ok(nodes.iter().all(|node| avoided.contains(&node.name)))
     }
 

@@ -12,6 +12,7 @@ use crate::host::{check_fits, swept_host};
 use crate::progress::Progress;
 use crate::store::store_problem;
 use deltabench_fleet::fixture::Fixture;
+use deltabench_fleet::full::is_full;
 use deltabench_fleet::lanes::{Lanes, Unit};
 use deltabench_fleet::seal::seal;
 use deltabench_fleet::ship::settle;
@@ -81,10 +82,15 @@ pub fn measure(unit: &Unit, place: &Place<'_>) -> Result<UnitEnd, Failure> {
             say(&failure.problem().to_string());
             let text = in_words(failure.problem());
             // Whoever stops a lane may break what it does: that says nothing of the unit.
-            match place.stop.is_asked() {
-                true => (stopped(place.spool, &attempt), text),
-                false => (EndWord::Failed, text),
-            }
+            let word = match place.stop.is_asked() {
+                true => stopped(place.spool, &attempt),
+                false if is_of_host(failure.problem()) => {
+                    avoid(place, text.clone())?;
+                    EndWord::Unfit
+                }
+                false => EndWord::Failed,
+            };
+            (word, text)
         }
     };
     let end = End {
@@ -98,16 +104,29 @@ pub fn measure(unit: &Unit, place: &Place<'_>) -> Result<UnitEnd, Failure> {
         attempt.set_end(&end).ok();
         return Ok(UnitEnd::Kept);
     }
-    attempt.set_end(&end).map_err(Failure::Failed)?;
-    say(&format!("unit {}: {}", unit.unit, word.word()));
     if word == EndWord::Sealed {
-        // What is sealed is durable elsewhere.
+        // What is sealed is durable elsewhere. On a disk that is full its end has room then, too.
         std::fs::remove_dir_all(&local).ok();
     }
+    attempt.set_end(&end).map_err(Failure::Failed)?;
+    say(&format!("unit {}: {}", unit.unit, word.word()));
     Ok(UnitEnd::Ended(word))
 }
 
-fn in_words(problem: &Problem) -> String {
+/// Whether another host may do what failed here: a disk that is full says nothing of the unit.
+fn is_of_host(problem: &Problem) -> bool {
+    problem.of_machine || is_full(problem)
+}
+
+/// Keeps this host from the rest of the execution.
+fn avoid(place: &Place<'_>, why: String) -> Result<(), Failure> {
+    let host = place.owner.host.clone();
+    let avoided = Avoided { host, why };
+    place.spool.avoid(&avoided).map_err(Failure::Failed)
+}
+
+/// A problem in one line.
+pub fn in_words(problem: &Problem) -> String {
     let detail = problem.detail.iter().map(|detail| format!(": {detail}"));
     format!("{}{}", problem.error, detail.collect::<String>())
 }
@@ -124,9 +143,7 @@ fn measured(
     (local, place): (&Path, &Place<'_>),
 ) -> Result<Measured, Failure> {
     if let Some(why) = told_unfit(unit, attempt, place) {
-        let host = place.owner.host.clone();
-        let avoided = Avoided { host, why };
-        place.spool.avoid(&avoided).map_err(Failure::Failed)?;
+        avoid(place, why)?;
         return Ok(Measured::Ended(EndWord::Unfit));
     }
     let mut store = Store::open(local).map_err(store_problem)?;

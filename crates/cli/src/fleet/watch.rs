@@ -1,6 +1,7 @@
 //! Watching an execution: what hosts have measured comes in, and at the end the report.
 
 use super::carriage::{Carriage, on_their_hosts};
+use super::lane::KEPT;
 use super::submit::Submitter;
 use crate::clock::now;
 use crate::config::Config;
@@ -17,6 +18,7 @@ use deltabench_fleet::spool::{Attempt, Avoided, Spool};
 use deltabench_fleet::state::{UnitState, UnitStatus, status};
 use deltabench_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -65,55 +67,38 @@ pub fn gather(
     Ok(gathered.refused)
 }
 
+/// Who watches: what a command does about a problem that may pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watching {
+    /// A person sees it, and gives the command again.
+    ForSomebody,
+    /// Nobody does: it is tried again until it works.
+    Alone,
+}
+
 /// Watches until no lane waits or runs, then reports.
 pub fn watch(
-    (mut store, config): (Store, &Config),
+    (store, config): (Store, &Config),
     place: (&Spool, &Lanes),
-    submitter: &Submitter<'_>,
+    (submitter, watching): (&Submitter<'_>, Watching),
 ) -> Result<u8, Failure> {
     let interrupted = interrupt::flag()?;
-    let carriage = Carriage::of(submitter);
-    let mut before: Vec<(UnitState, u32)> = Vec::new();
-    let mut refused = false;
-    let (mut avoided, mut waited) = (Vec::new(), Vec::new());
+    let mut watcher = Watcher::new(store, config, place, submitter);
     let name = &place.1.execution;
-    let mut pause = FIRST;
-    let mut hastened = BTreeMap::new();
     loop {
-        // Asked first: what ends after this is looked at once more.
-        let alive = submitter.alive()?;
-        let soon = { carriage.as_ref() }.is_some_and(|one| one.tend(submitter, &alive));
-        let has_sealed = states(place)
-            .iter()
-            .any(|unit| unit.state == UnitState::Sealed);
-        if has_sealed && !refused {
-            refused = !gather(&mut store, config, place)?.is_empty();
+        let went = match watcher.look() {
+            Ok(ControlFlow::Break(())) => watcher.finish().map(Some),
+            Ok(ControlFlow::Continue(())) => Ok(None),
+            Err(failure) => Err(failure),
+        };
+        match went {
+            Ok(Some(code)) => return Ok(code),
+            Ok(None) => watcher.goes_on(),
+            Err(failure) if watching == Watching::Alone && may_pass(&failure, place.0) => {
+                watcher.stumbles(&failure);
+            }
+            Err(failure) => return Err(failure),
         }
-        let mut states = states(place);
-        lost(&mut states, &alive, place.1);
-        if carriage.is_some() {
-            on_their_hosts(&mut states, &alive, place.1);
-        }
-        if show(&mut before, &states, place.1) || soon {
-            pause = FIRST;
-        }
-        if alive.is_empty() {
-            break;
-        }
-        let waits = waiting(&alive);
-        if waits != waited {
-            waits.iter().for_each(|line| say(line));
-            waited = waits;
-        }
-        // Before they are hastened: else they would begin where they must not.
-        avoid(&mut avoided, place, (submitter, &alive));
-        let taken = { carriage.as_ref() }.map_or_else(BTreeSet::new, Carriage::begun);
-        hasten(
-            &mut hastened,
-            &alive,
-            (&states, place.1),
-            (submitter, &taken),
-        );
         if interrupted.load(Ordering::Relaxed) {
             say(&format!(
                 "{name} goes on; `deltabench fleet watch {name}` shows how, `deltabench fleet cancel \
@@ -121,20 +106,160 @@ pub fn watch(
             ));
             return Ok(interrupt::STATUS);
         }
-        std::thread::sleep(match submitter.engine_word() {
-            EngineWord::Local => LOCAL,
-            EngineWord::Slurm => pause,
-        });
-        pause = (pause * 2).min(SCHEDULED);
+        watcher.rest();
     }
-    { carriage.iter() }.for_each(|carriage| carriage.fetch_last(submitter));
-    // What is sound comes in, also beside a file that was refused.
-    gather(&mut store, config, place)?;
-    let mut states = states(place);
-    lost(&mut states, &[], place.1);
-    let code = conclude_on(&store, config, place, states);
-    { carriage.iter() }.for_each(Carriage::end);
-    code
+}
+
+/// Whether it may work later: a bad request stays one, and without its spool there is nothing to watch.
+fn may_pass(failure: &Failure, spool: &Spool) -> bool {
+    matches!(failure, Failure::Failed(_)) && spool.lanes_file().exists()
+}
+
+/// What was seen and said of an execution so far.
+struct Watcher<'a> {
+    store: Store,
+    config: &'a Config,
+    place: (&'a Spool, &'a Lanes),
+    submitter: &'a Submitter<'a>,
+    carriage: Option<Carriage<'a>>,
+    shown: Vec<(UnitState, u32)>,
+    refused: bool,
+    avoided: Vec<Avoided>,
+    waits: Vec<String>,
+    hastened: BTreeMap<(String, u32), Instant>,
+    /// The problem that is tried again.
+    trouble: Option<String>,
+    pause: Duration,
+}
+
+impl<'a> Watcher<'a> {
+    fn new(
+        store: Store,
+        config: &'a Config,
+        place: (&'a Spool, &'a Lanes),
+        submitter: &'a Submitter<'a>,
+    ) -> Self {
+        Self {
+            store,
+            config,
+            place,
+            submitter,
+            carriage: Carriage::of(submitter),
+            shown: Vec::new(),
+            refused: false,
+            avoided: Vec::new(),
+            waits: Vec::new(),
+            hastened: BTreeMap::new(),
+            trouble: None,
+            pause: FIRST,
+        }
+    }
+
+    /// Looks once, and does what is to be done; breaks if no lane waits or runs.
+    fn look(&mut self) -> Result<ControlFlow<()>, Failure> {
+        let (place, submitter) = (self.place, self.submitter);
+        // Asked first: what ends after this is looked at once more.
+        let alive = submitter.alive()?;
+        let soon = { self.carriage.as_ref() }.is_some_and(|one| one.tend(submitter, &alive));
+        let has_sealed = states(place)
+            .iter()
+            .any(|unit| unit.state == UnitState::Sealed);
+        if has_sealed && !self.refused {
+            self.refused = !gather(&mut self.store, self.config, place)?.is_empty();
+        }
+        let mut states = states(place);
+        lost(&mut states, &alive, place.1);
+        if self.carriage.is_some() {
+            on_their_hosts(&mut states, &alive, place.1);
+        }
+        if show(&mut self.shown, &states, place.1) || soon {
+            self.pause = FIRST;
+        }
+        if alive.is_empty() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let waits = waiting(&alive);
+        if waits != self.waits {
+            waits.iter().for_each(|line| say(line));
+            self.waits = waits;
+        }
+        // Before they are hastened: else they would begin where they must not.
+        avoid(&mut self.avoided, place, (submitter, &alive));
+        let taken = { self.carriage.as_ref() }.map_or_else(BTreeSet::new, Carriage::begun);
+        hasten(
+            &mut self.hastened,
+            &alive,
+            (&states, place.1),
+            (submitter, &taken),
+        );
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Takes in what is left, and reports.
+    fn finish(&mut self) -> Result<u8, Failure> {
+        let place = self.place;
+        let seen = self.submitter.look().unwrap_or_default();
+        { self.carriage.iter() }.for_each(Carriage::fetch_all);
+        // What is sound comes in, also beside a file that was refused.
+        gather(&mut self.store, self.config, place)?;
+        let mut states = states(place);
+        lost(&mut states, &[], place.1);
+        // A lane that cannot write cannot say so.
+        let kept = kept_lanes(&seen, &states, place.1);
+        { kept.iter() }.for_each(|lane| say(&could_not_write(*lane, self.carriage.is_some())));
+        let code = conclude_on(&self.store, self.config, place, states);
+        { self.carriage.iter() }.for_each(Carriage::end);
+        code
+    }
+
+    /// Says what is in the way, once, and tries again later.
+    fn stumbles(&mut self, failure: &Failure) {
+        let text = failure.problem().to_string();
+        if self.trouble.as_ref() != Some(&text) {
+            say(&format!("{text}\nit is tried again until it works"));
+            self.pause = FIRST;
+        }
+        self.trouble = Some(text);
+    }
+
+    fn goes_on(&mut self) {
+        if self.trouble.take().is_some() {
+            say("that is over; going on");
+            self.pause = FIRST;
+        }
+    }
+
+    fn rest(&mut self) {
+        std::thread::sleep(match self.submitter.engine_word() {
+            EngineWord::Local if self.trouble.is_none() => LOCAL,
+            _ => self.pause,
+        });
+        self.pause = (self.pause * 2).min(SCHEDULED);
+    }
+}
+
+/// Lanes that are not measured, and ended because they could not write.
+fn kept_lanes(seen: &[Seen], states: &[UnitStatus], lanes: &Lanes) -> BTreeSet<u32> {
+    let is_kept = |state: &JobState| match state {
+        JobState::Ended { code, .. } => *code == Some(i32::from(KEPT)),
+        _ => false,
+    };
+    let is_open = |lane: u32| {
+        let open = states.iter().filter(|unit| !unit.state.is_done());
+        open.filter_map(|unit| lanes.lane_of(unit.unit))
+            .any(|own| own.lane == lane)
+    };
+    let kept = seen.iter().filter(|one| is_kept(&one.state));
+    let kept = kept.map(|one| one.element).filter(|lane| is_open(*lane));
+    kept.collect()
+}
+
+fn could_not_write(lane: u32, is_copied: bool) -> String {
+    let what = match is_copied {
+        true => "nothing more can be written to the disk of its host",
+        false => "it could not write into the shared directory; what it measured stays on its host",
+    };
+    format!("lane {lane} ended with {KEPT}: {what}")
 }
 
 /// Prints where units are, if that is new; `known` says what was printed.

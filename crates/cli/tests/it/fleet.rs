@@ -1,5 +1,6 @@
 //! Experiments on many hosts, with units that stand for measurements. Hosts are names: `DELTABENCH_NODE`.
 
+mod full;
 mod hosts;
 
 use crate::lab::{Lab, TINY, text};
@@ -698,6 +699,25 @@ fn what_the_shared_directory_does_not_take_stays_on_the_host_and_is_sealed_later
     assert_eq!(fleet.word(first, 2).as_deref(), Some("sealed"));
     // One occasion: nothing was measured a second time.
     assert!(fleet.measured().iter().all(|run| run.4 == 1));
+    fleet.assert_whole();
+}
+
+#[test]
+fn who_watches_in_the_background_goes_on_when_what_was_in_the_way_is_gone() {
+    let fleet = Fleet::new();
+    fleet.run("a", "ms=20", &["--detach"]);
+    // As on a full disk: the lab takes nothing.
+    let in_the_way = fleet.lab.path().join("lab/gather.lock");
+    fs::create_dir(&in_the_way).unwrap();
+    let begun = fleet.on("a", &["watch", "--detach"]).output().unwrap();
+    assert_eq!(begun.status.code(), Some(0), "{}", text(&begun.stderr));
+    let log = fleet.spool().join("log/watch.txt");
+    let said = || fs::read_to_string(&log).unwrap_or_default();
+    wait_for("its word", || {
+        said().contains("it is tried again").then_some(())
+    });
+    fs::remove_dir(&in_the_way).unwrap();
+    wait_for("its report", || said().contains("2 slower").then_some(()));
     fleet.assert_whole();
 }
 

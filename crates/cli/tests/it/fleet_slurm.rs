@@ -111,7 +111,7 @@ fn an_experiment_goes_over_a_cluster_and_leaves_an_unfit_host() {
 }
 
 /// Without a shared directory: each node has a home of its own, and the spool is in a directory that the
-/// nodes are not told of.
+/// nodes are not told of. A process in the background copies, fetches and reports; it may be killed.
 fn copied(fleet: &Fleet) {
     let place = fleet.lab.path();
     let disk = place.join("disk");
@@ -132,26 +132,38 @@ fn copied(fleet: &Fleet) {
         ];
         [&on[..], &["ms=50,unfit=3", more]].concat()
     };
-    let detached = fleet.run(&words("--detach"));
-    assert_eq!(detached.status.code(), Some(2));
     let dry = text(&fleet.run(&words("--dry-run")).stdout);
     assert!(
         dry.contains("copies these to each host that takes a lane"),
         "{dry}"
     );
     assert!(!dry.contains("-gather"), "{dry}");
-    let output = fleet.run(&words("")[..6]);
-    let said = text(&output.stderr);
+    let begun = fleet.run(&words("--detach"));
+    let told = text(&begun.stderr);
+    assert_eq!(begun.status.code(), Some(0), "{told}");
+    let store = Store::open_existing(&place.join("lab")).unwrap();
+    let spool = store.executions().unwrap().pop().unwrap().spool;
+    let log = || fs::read_to_string(spool.join("log/watch.txt")).unwrap_or_default();
+    cluster::wait_for("copies", 60, || log().contains(": copied ").then_some(()));
+    let pid = told.rsplit_once("process ").unwrap().1.split(' ').next();
+    cluster::kill_process(pid.unwrap().parse().unwrap());
+    // What does it next goes on, and is alone.
+    for expected in [" in the background, and writes ", " already: "] {
+        let told = text(&fleet.run(&["watch", "--detach"]).stderr);
+        assert!(told.contains(expected), "{told}");
+    }
+    cluster::wait_for("the report", 90, || {
+        let lock = fs::File::open(spool.join("watching.lock")).unwrap();
+        lock.try_lock_shared().ok()
+    });
+    let said = log();
     let lanes = text(&fleet.run(&["logs"]).stdout);
-    assert_eq!(output.status.code(), Some(1), "{said}{lanes}");
-    assert!(text(&output.stdout).contains("2 slower"), "{said}{lanes}");
+    assert!(said.contains("2 slower"), "{said}{lanes}");
     assert!(
         said.contains("host n") && said.contains("is avoided: as was asked"),
         "{said}"
     );
     assert!(said.contains(": copied "), "{said}");
-    let store = Store::open_existing(&place.join("lab")).unwrap();
-    let spool = store.executions().unwrap().pop().unwrap().spool;
     let nodes = |unit: u32| -> Vec<Value> {
         let owner =
             |attempt: u32| spool.join(format!("unit-{unit:03}/attempt-{attempt}/owner.json"));

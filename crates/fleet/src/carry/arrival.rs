@@ -239,7 +239,7 @@ pub(super) fn sweep(spool: &Spool) {
     for entry in entries {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if [".said", ".leaving", "arriving-"]
+        if [".leaving", "arriving-"]
             .iter()
             .any(|one| name.starts_with(one))
         {
@@ -278,8 +278,20 @@ mod tests {
     #[test]
     fn a_host_says_what_it_has_whole_and_takes_nothing_that_arrived_damaged() {
         let place = tempfile::tempdir().unwrap();
-        let home = place.path().join("it's home");
-        assert!(said(ASK, &words(&home, &["7.0"])).is_empty());
+        let home = place.path().join("it's local/home");
+        // A link, and a file where it would be: a host that takes nothing.
+        let local = place.path().join("it's local");
+        std::os::unix::fs::symlink(place.path(), &local).unwrap();
+        let refused = said(ASK, &words(&home, &["7.0"]));
+        assert!(
+            refused[0].ends_with("belongs to somebody else or is a link"),
+            "{refused:?}"
+        );
+        fs::remove_file(&local).unwrap();
+        fs::write(&local, "").unwrap();
+        assert!(said(ASK, &words(&home, &["7.0"]))[0].starts_with("cannot mkdir: "));
+        fs::remove_file(&local).unwrap();
+        assert_eq!(said(ASK, &words(&home, &["7.0"]))[0], "waits");
         for name in ["in", "tree/bin", "part/x/study"] {
             fs::create_dir_all(home.join(name)).unwrap();
         }

@@ -7,11 +7,18 @@ macro_rules! sum_of {
     };
 }
 
-/// Says whether the element waits or has begun, what it has whole, and how much room there is. Arguments:
-/// home, token, then name and hash of each file.
+/// Says why a host takes nothing; else whether the element waits or has begun, what it has whole, and how
+/// much room there is. Arguments: home, token, then name and hash of each file.
 pub(super) const ASK: &str = concat!(
     sum_of!(),
-    r#"cd "$1" 2>/dev/null || exit 0
+    r#"umask 022
+made() {
+  mkdir -p -m 711 "$1" || return
+  [ -O "$1" ] && [ ! -L "$1" ] || { echo "$1 belongs to somebody else or is a link"; return 1; }
+  mkdir -p "$2/in" "$2/log"
+}
+why=$(made "${1%/*}" "$1" 2>&1) || { echo "cannot $why"; exit 0; }
+cd "$1" || exit 1
 [ ! -f "go-$2" ] || { echo begun; exit 0; }
 echo waits
 rm -rf in && mkdir in || exit 1

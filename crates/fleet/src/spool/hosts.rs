@@ -53,9 +53,7 @@ impl Spool {
     /// How the last attempts on a host ended if [`FAILURES`] in a row failed. Those before somebody said that
     /// it is to be used again do not count.
     pub fn is_broken(&self, host: &HostName, units: &[u32]) -> Option<String> {
-        let admitted = std::fs::metadata(self.admitted_file(host)).and_then(|data| data.modified());
-        let admitted = { admitted.ok() }.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        let since = admitted.map_or(0, |at| i64::try_from(at.as_millis()).unwrap_or(i64::MAX));
+        let since = self.admitted_since(host);
         let attempts = units.iter().flat_map(|unit| self.attempts(*unit));
         let is_here =
             |attempt: &Attempt| { attempt.owner() }.is_some_and(|owner| owner.host.uid == host.uid);
@@ -82,6 +80,13 @@ impl Spool {
     /// Whether it has shown that.
     pub fn has_admitted(&self, host: &HostName) -> bool {
         self.admitted_file(host).exists()
+    }
+
+    /// Since when that holds, in milliseconds since 1970; 0 if it does not.
+    pub(super) fn admitted_since(&self, host: &HostName) -> i64 {
+        let admitted = std::fs::metadata(self.admitted_file(host)).and_then(|data| data.modified());
+        let admitted = { admitted.ok() }.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        admitted.map_or(0, |at| i64::try_from(at.as_millis()).unwrap_or(i64::MAX))
     }
 
     fn admitted_file(&self, host: &HostName) -> PathBuf {

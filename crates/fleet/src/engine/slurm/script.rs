@@ -112,15 +112,20 @@ fn options(slurm: &Slurm, submission: &Submission, path: &Path) -> Result<Vec<St
     Ok(lines)
 }
 
-/// What a host does before it has anything of us: it makes the home of the execution and waits there.
+/// What a host does before it has anything of us: it makes the home of the execution and waits there. If it
+/// cannot make it, it waits all the same: a host that ends its lanes at once would be given all of them, and
+/// who watches sees why.
 const WAITING: &str = r#"umask 022
 home=$local/$execution@$SLURMD_NODENAME
-mkdir -p -m 711 "$local" && [ -O "$local" ] && [ ! -L "$local" ] && mkdir -p "$home/log" "$home/in" &&
-  cd "$home" || exit 73
-exec >>"log/${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID.txt" 2>&1
+log=log/${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID.txt waited=0
+until mkdir -p -m 711 "$local" && [ -O "$local" ] && [ ! -L "$local" ] &&
+  mkdir -p "$home/log" "$home/in" && cd "$home" && touch "$log"; do
+  [ "$waited" -lt "$patience" ] || exit 75
+  sleep 1; waited=$((waited + 1))
+done
+exec >>"$log" 2>&1
 go=go-$SLURM_JOB_ID.${SLURM_RESTART_COUNT:-0}
-echo "$SLURMD_NODENAME waits for what it needs: somebody has to run fleet watch"
-waited=0
+echo "$SLURMD_NODENAME waits for what it needs: fleet watch has to run"
 until [ -f "$go" ]; do
   [ "$waited" -lt "$patience" ] || { echo "nothing came in $patience s"; exit 75; }
   sleep 1; waited=$((waited + 1))
