@@ -5,9 +5,10 @@
 
 use crate::history::version_key;
 use crate::hosts::RunHost;
+use crate::past::{Past, PastRuns};
 use crate::series::stored;
 use crate::store_problem;
-use crate::trend::{HostTrend, Past, past, trends_of};
+use crate::trend::{HostTrend, trends_of};
 use deltabench_compare::comparison::{Metric, Ratio};
 use deltabench_compare::fairness::settings_that_differ;
 use deltabench_compare::study::{ViaColumn, ViaFigure, via_verdict};
@@ -18,6 +19,7 @@ use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Metrics that columns have.
 const METRICS: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation];
@@ -222,7 +224,7 @@ fn of_trend(
 fn usable_runs(
     ask: &Ask<'_>,
     store: &Store,
-) -> Result<(Vec<Past>, BTreeMap<String, String>), Problem> {
+) -> Result<(Vec<Arc<Past>>, BTreeMap<String, String>), Problem> {
     let mut refused = BTreeMap::new();
     let mut usable = Vec::new();
     let execution = |plan: &Plan| Some(plan.experiment.as_ref()?.execution.clone());
@@ -231,11 +233,12 @@ fn usable_runs(
     let is_earlier = |past: &Past| {
         past.ended_ms <= ask.before_ms && (own.is_none() || execution(&past.plan) != own)
     };
-    for past in past(store)?.into_iter().filter(is_earlier) {
-        match differs(ask, &past, store)? {
-            None => usable.push(past),
+    let past = PastRuns::read(store)?;
+    for past in past.all().iter().filter(|past| is_earlier(past)) {
+        match differs(ask, past, store)? {
+            None => usable.push(Arc::clone(past)),
             Some(why) => {
-                refused.insert(past.name, why);
+                refused.insert(past.name.clone(), why);
             }
         }
     }

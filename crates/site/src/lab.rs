@@ -3,15 +3,18 @@
 use crate::entry::Entry;
 use crate::outcome::Outcome;
 use crate::route::Route;
+use crate::stamps::Stamps;
 use crate::withhold::Secrets;
 use crate::written::Page;
 use deltabench_compare::comparison::{Comparison, Metric};
-use deltabench_lab::{Analysed, HostTrend, KnownRuns, analyse, store_problem};
+use deltabench_lab::{
+    Analysed, HostTrend, KnownRuns, PastRuns, analyse_among, store_problem,
+};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_report::ReportContext;
-use deltabench_store::{LOCK_NAME, RunState, Store};
+use deltabench_store::{Kept, LOCK_NAME, RunState, Store};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +22,9 @@ use std::time::{Duration, Instant};
 
 /// Bytes of pages that are kept at most.
 const KEPT_BYTES: usize = 64 << 20;
+
+/// The name under which outcomes are kept beside the store.
+const OUTCOMES: &str = "outcomes";
 
 /// What is shown over time, in this order.
 pub(crate) const METRICS: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation];
@@ -42,6 +48,10 @@ pub struct Lab {
     pub(crate) shows_hosts: bool,
     /// All runs, oldest first.
     pub(crate) entries: Vec<Entry>,
+    /// The places of runs in `entries`, by name and by name as a part of a path.
+    index: BTreeMap<String, usize>,
+    /// Those of all runs, where `entries` may be a part.
+    stamps: Stamps,
     version: i64,
     /// What runs found, by run, with the stamp of what it was read from.
     pub(crate) outcomes: BTreeMap<String, (String, Vec<Outcome>)>,
@@ -56,6 +66,8 @@ pub struct Lab {
     pub(crate) is_part: bool,
     /// The newest analysis, with its run: a page and the JSON of one run are often made together.
     newest: Option<(String, Arc<Read>)>,
+    /// The finished runs, with the version of the store that they were read from.
+    past: (Option<i64>, PastRuns),
     known: KnownRuns,
     /// What all runs say over time, with the version of the store that it was read from.
     trends: Option<(i64, Arc<Vec<HostTrend>>)>,
@@ -72,6 +84,8 @@ impl Lab {
             store,
             shows_hosts,
             entries: Vec::new(),
+            index: BTreeMap::new(),
+            stamps: Stamps::default(),
             version: 0,
             outcomes: BTreeMap::new(),
             pages: BTreeMap::new(),
@@ -81,6 +95,7 @@ impl Lab {
             until: None,
             is_part: false,
             newest: None,
+            past: (None, PastRuns::default()),
             known: KnownRuns::new(&METRICS),
             trends: None,
             places: |_| Vec::new(),
@@ -94,6 +109,13 @@ impl Lab {
     #[must_use]
     pub fn with_places(self, places: Places) -> Self {
         Self { places, ..self }
+    }
+
+    /// The same lab, computed from its records alone: what was kept beside the store is not used.
+    #[must_use]
+    pub fn without_kept(self) -> Self {
+        let store = self.store.without_kept();
+        Self { store, ..self }
     }
 
     /// Looks again, if somebody has written to the lab since.
@@ -125,6 +147,8 @@ impl Lab {
                 None => Entry::read(&stamp.run, &stamp.stamp, &self.store)?,
             });
         }
+        self.index();
+        self.stamps = Stamps::of(&self.entries);
         if !self.shows_hosts {
             self.secrets = Secrets::of(&self.entries, &self.store)?;
             for server in self.entries.iter_mut().flat_map(|entry| &mut entry.servers) {
@@ -134,6 +158,28 @@ impl Lab {
         }
         self.newest = None;
         self.forget_pages();
+        Ok(())
+    }
+
+    /// Finds these runs by their names from now on.
+    pub(crate) fn index(&mut self) {
+        self.index.clear();
+        for (at, entry) in self.entries.iter().enumerate() {
+            // A name comes before a part of a path that reads like it.
+            self.index.insert(entry.name.clone(), at);
+        }
+        for (at, entry) in self.entries.iter().enumerate() {
+            let part = crate::route::segment(&entry.name);
+            self.index.entry(part).or_insert(at);
+        }
+    }
+
+    /// Reads the finished runs, unless they are known.
+    fn read_past(&mut self) -> Result<(), Problem> {
+        if self.past.0 != Some(self.version) {
+            self.past.1.refresh(&self.store)?;
+            self.past.0 = Some(self.version);
+        }
         Ok(())
     }
 
@@ -152,7 +198,8 @@ impl Lab {
         }
         let until = self.until;
         let goes_on = || until.is_none_or(|until| Instant::now() <= until);
-        let left = self.known.read(&self.store, &goes_on)?;
+        self.read_past()?;
+        let left = self.known.read(&self.past.1, &self.store, &goes_on)?;
         if left > 0 {
             return Ok(Err(left));
         }
@@ -189,8 +236,7 @@ impl Lab {
 
     /// A run by its name, as it is or as part of a path.
     pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
-        let is = |entry: &&Entry| entry.name == name || crate::route::segment(&entry.name) == name;
-        self.entries.iter().find(is)
+        self.entries.get(*self.index.get(name)?)
     }
 
     /// Lets analyses for lists begin for this long: what is missing then comes with the next look.
@@ -210,20 +256,9 @@ impl Lab {
         entry.map_or_else(Vec::new, |entry| entry.cores.clone())
     }
 
-    /// What a run depends on: its own records, the withdrawals of the lab, and runs that belong to it.
+    /// What a run depends on: its own records, runs that belong to it, and those that ended before it did.
     pub(crate) fn stamp_of(&self, entry: &Entry) -> String {
-        let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), entry.stamp.clone()];
-        for other in &self.entries {
-            let belongs = other
-                .belongs
-                .as_ref()
-                .is_some_and(|(_, of)| *of == entry.name);
-            let is_withdrawn = other.withdrawn.is_some() || other.partly_withdrawn;
-            if belongs || is_withdrawn {
-                parts.push(format!("{} {}", other.name, other.stamp));
-            }
-        }
-        crate::entry::digest(&parts.join("\n"))
+        self.stamps.of_run(&entry.name)
     }
 
     /// What a run found, from an analysis unless that is known; `None` while a measured run must not be
@@ -238,6 +273,10 @@ impl Lab {
         if let Some((_, found)) = self.outcomes.get(&name).filter(|(of, _)| *of == stamp) {
             return Ok(Some(found.clone()));
         }
+        if let Some(found) = self.kept_outcomes(&name, &stamp) {
+            self.outcomes.insert(name, (stamp, found.clone()));
+            return Ok(Some(found));
+        }
         if self.must_wait() || self.until.is_some_and(|until| Instant::now() > until) {
             return Ok(None);
         }
@@ -249,6 +288,11 @@ impl Lab {
         Ok(self.outcomes.get(&name).map(|(_, found)| found.clone()))
     }
 
+    /// What was kept beside the store of what a run found.
+    fn kept_outcomes(&self, name: &str, stamp: &str) -> Option<Vec<Outcome>> {
+        serde_json::from_str(&self.store.kept(OUTCOMES, name, stamp)?).ok()
+    }
+
     /// Analyses a run, and keeps what it found.
     ///
     /// Errors: the store cannot be read.
@@ -257,12 +301,13 @@ impl Lab {
             return Ok(Arc::clone(read));
         }
         let plan = self.store.plan(name).map_err(store_problem)?;
+        self.read_past()?;
         let Analysed {
             plan,
             comparison,
             context,
             ..
-        } = analyse(name, &plan, &self.store)?;
+        } = analyse_among(name, &plan, &self.store, &self.past.1)?;
         let read = Arc::new(Read {
             plan,
             comparison,
@@ -270,8 +315,12 @@ impl Lab {
         });
         let found = Outcome::all(&read.comparison, &read.context.invalidations);
         let stamp = self.entry(name).map(|entry| self.stamp_of(entry));
-        self.outcomes
-            .insert(name.to_owned(), (stamp.unwrap_or_default(), found));
+        let stamp = stamp.unwrap_or_default();
+        if let Ok(value) = serde_json::to_string(&found) {
+            let made_from = stamp.clone();
+            self.store.keep(OUTCOMES, name, &Kept { made_from, value });
+        }
+        self.outcomes.insert(name.to_owned(), (stamp, found));
         self.newest = Some((name.to_owned(), Arc::clone(&read)));
         Ok(read)
     }

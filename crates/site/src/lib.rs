@@ -24,6 +24,7 @@ mod route;
 mod run;
 mod runs;
 mod search;
+mod stamps;
 mod study;
 mod trends;
 mod versions;

@@ -83,6 +83,7 @@ fn only(lab: &mut Lab, wanted: &str) -> Result<(), Problem> {
     }
     lab.entries
         .retain(|entry| entry.execution.as_deref() == Some(wanted));
+    lab.index();
     lab.is_part = true;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The file: opening it, and what is stored beside slices.
 
 use crate::bulk;
+use crate::derived::Derived;
 use crate::error::StoreError;
 use crate::migrations::{is_newest, migrate};
 use crate::opened::{OpenedFiles, collect_from};
@@ -53,6 +54,8 @@ pub struct Store {
     pub(crate) copy: Option<LabCopy>,
     /// Sealed files of archived runs.
     pub(crate) opened: OpenedFiles,
+    /// What was computed from the runs.
+    pub(crate) derived: Derived,
 }
 
 impl Store {
@@ -79,6 +82,7 @@ impl Store {
             visit: None,
             copy: None,
             opened: OpenedFiles::default(),
+            derived: Derived::default(),
         })
     }
 
@@ -124,6 +128,7 @@ impl Store {
             visit: None,
             copy: None,
             opened: OpenedFiles::default(),
+            derived: Derived::default(),
         })
     }
 
