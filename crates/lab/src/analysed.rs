@@ -257,6 +257,7 @@ fn grids(
         results: &context.results,
         host: "",
         withdrawn: &context.invalidations,
+        began_unix_ms: None,
         via: &[],
     })
 }

@@ -1,7 +1,7 @@
 //! The runs of a lab that may say something of other times, read once for all who ask.
 
-use crate::history::{Pair, pairs};
 use crate::hosts::RunHost;
+use crate::pair::{Pair, pairs};
 use crate::store_problem;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;

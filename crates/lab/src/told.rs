@@ -5,7 +5,9 @@
 
 use crate::judged::Judged;
 use crate::past::Past;
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison, Verdict};
+use deltabench_compare::comparison::{
+    CellComparison, Comparison, Metric, MetricComparison, Verdict,
+};
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_store::{Kept, Store};

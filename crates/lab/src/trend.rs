@@ -5,7 +5,8 @@ mod known;
 mod over_time;
 mod pairs;
 
-use crate::history::{Hour, branch, version_key};
+use crate::history::Hour;
+use crate::pair::{branch, version_key};
 use crate::past::{Past, PastRuns};
 pub use anchors::Era;
 use deltabench_compare::comparison::Metric;

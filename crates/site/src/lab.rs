@@ -7,9 +7,7 @@ use crate::stamps::Stamps;
 use crate::withhold::Secrets;
 use crate::written::Page;
 use deltabench_compare::comparison::{Comparison, Metric};
-use deltabench_lab::{
-    Analysed, HostTrend, KnownRuns, PastRuns, analyse_among, store_problem,
-};
+use deltabench_lab::{Analysed, HostTrend, KnownRuns, PastRuns, analyse_among, store_problem};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -40,6 +38,29 @@ pub(crate) struct Read {
     pub(crate) context: ReportContext,
 }
 
+/// Which runs have to do with each other, by their places.
+#[derive(Debug, Default)]
+struct Relations {
+    /// Those that belong to a run, by its name.
+    belonging: BTreeMap<String, Vec<usize>>,
+    /// Those that belong to none, by what they compare.
+    comparing: BTreeMap<String, Vec<usize>>,
+}
+
+impl Relations {
+    fn of(entries: &[Entry]) -> Self {
+        let mut all = Self::default();
+        for (at, entry) in entries.iter().enumerate() {
+            let (map, key) = match &entry.belongs {
+                Some((_, of)) => (&mut all.belonging, of),
+                None => (&mut all.comparing, &entry.comparison),
+            };
+            map.entry(key.clone()).or_default().push(at);
+        }
+        all
+    }
+}
+
 /// A lab, its runs, and what their analyses said. Nothing in it is written.
 #[derive(Debug)]
 pub struct Lab {
@@ -52,6 +73,7 @@ pub struct Lab {
     index: BTreeMap<String, usize>,
     /// Those of all runs, where `entries` may be a part.
     stamps: Stamps,
+    relations: Relations,
     version: i64,
     /// What runs found, by run, with the stamp of what it was read from.
     pub(crate) outcomes: BTreeMap<String, (String, Vec<Outcome>)>,
@@ -79,13 +101,25 @@ impl Lab {
     ///
     /// Errors: no lab there, or one that cannot be read.
     pub fn open(directory: &Path, shows_hosts: bool) -> Result<Self, Problem> {
-        let store = Store::open_to_read(directory)?;
+        Self::of(Store::open_to_read(directory)?, shows_hosts)
+    }
+
+    /// The same, computed from the records alone: what was kept beside the store is not used, and nothing is
+    /// kept.
+    ///
+    /// Errors: as [`Lab::open`].
+    pub fn open_without_kept(directory: &Path, shows_hosts: bool) -> Result<Self, Problem> {
+        Self::of(Store::open_to_read(directory)?.without_kept(), shows_hosts)
+    }
+
+    fn of(store: Store, shows_hosts: bool) -> Result<Self, Problem> {
         let mut lab = Self {
             store,
             shows_hosts,
             entries: Vec::new(),
             index: BTreeMap::new(),
             stamps: Stamps::default(),
+            relations: Relations::default(),
             version: 0,
             outcomes: BTreeMap::new(),
             pages: BTreeMap::new(),
@@ -111,13 +145,6 @@ impl Lab {
         Self { places, ..self }
     }
 
-    /// The same lab, computed from its records alone: what was kept beside the store is not used.
-    #[must_use]
-    pub fn without_kept(self) -> Self {
-        let store = self.store.without_kept();
-        Self { store, ..self }
-    }
-
     /// Looks again, if somebody has written to the lab since.
     ///
     /// Errors: the store cannot be read.
@@ -138,13 +165,21 @@ impl Lab {
         let mut known: BTreeMap<String, Entry> = { self.entries.drain(..) }
             .map(|entry| (entry.name.clone(), entry))
             .collect();
+        // The first look is at all of them, later ones at a few.
+        let kept = match known.is_empty() {
+            true => Entry::all_kept(&self.store),
+            false => BTreeMap::new(),
+        };
         for stamp in self.store.stamps().map_err(store_problem)? {
             let before = known
                 .remove(&stamp.run)
                 .filter(|entry| entry.stamp == stamp.stamp);
             self.entries.push(match before {
                 Some(entry) => entry,
-                None => Entry::read(&stamp.run, &stamp.stamp, &self.store)?,
+                None => {
+                    let kept = kept.get(&stamp.run);
+                    Entry::of(&stamp.run, &stamp.stamp, kept, &self.store)?
+                }
             });
         }
         self.index();
@@ -172,6 +207,20 @@ impl Lab {
             let part = crate::route::segment(&entry.name);
             self.index.entry(part).or_insert(at);
         }
+        self.relations = Relations::of(&self.entries);
+    }
+
+    /// The runs that belong to one, oldest first.
+    pub(crate) fn belonging_to(&self, name: &str) -> impl Iterator<Item = &Entry> {
+        let places = self.relations.belonging.get(name).into_iter().flatten();
+        places.filter_map(|at| self.entries.get(*at))
+    }
+
+    /// The runs that stand alone and compare the same versions, newest first.
+    pub(crate) fn with_versions(&self, comparison: &str) -> impl Iterator<Item = &Entry> {
+        let places = self.relations.comparing.get(comparison).into_iter();
+        let places = places.flat_map(|places| places.iter().rev());
+        places.filter_map(|at| self.entries.get(*at))
     }
 
     /// Reads the finished runs, unless they are known.

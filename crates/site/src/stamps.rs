@@ -1,6 +1,7 @@
 //! What the results of runs depend on, as texts that differ if any of it does.
 
-use crate::entry::{Entry, digest};
+use crate::digest::digest;
+use crate::entry::Entry;
 use deltabench_lab::ANALYSIS;
 use std::collections::BTreeMap;
 

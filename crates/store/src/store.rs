@@ -341,6 +341,15 @@ impl Store {
     }
 
     pub(crate) fn parse_plan(&self, text: &str) -> Result<Plan, StoreError> {
+        // Nearly all plans are of this version, and need not be looked through first.
+        match serde_json::from_str::<Plan>(text) {
+            Ok(plan) if (plan.format.as_str(), plan.version) == PLAN_FORMAT => Ok(plan),
+            _ => self.parse_any_plan(text),
+        }
+    }
+
+    /// The same of a plan of any version, with what is wrong about it.
+    fn parse_any_plan(&self, text: &str) -> Result<Plan, StoreError> {
         let bad = |error: serde_json::Error| self.damaged(format!("plan: {error}"));
         let value: serde_json::Value = serde_json::from_str(text).map_err(bad)?;
         let version = value.get("version").and_then(serde_json::Value::as_u64);

@@ -90,7 +90,7 @@ fn pages_are_the_same_with_and_without_what_was_kept_whatever_happens_to_the_lab
     let mut before = Vec::new();
     for step in 0..10 {
         happen(step, &mut store, &mut runs);
-        let without = texts(&mut Lab::open(place, true).unwrap().without_kept(), &runs);
+        let without = texts(&mut Lab::open_without_kept(place, true).unwrap(), &runs);
         watching.refresh().unwrap();
         let kept = texts(&mut Lab::open(place, true).unwrap(), &runs);
         let watched = if step == 8 {
@@ -115,7 +115,7 @@ fn a_site_has_the_same_bytes_and_a_lab_that_knows_its_runs_reads_none_of_their_s
     let directory = tempfile::tempdir().unwrap();
     let (place, site) = (directory.path().join("lab"), directory.path().join("site"));
     drop(labs::lab(&place, 6));
-    let mut without = Lab::open(&place, false).unwrap().without_kept();
+    let mut without = Lab::open_without_kept(&place, false).unwrap();
     let plain = directory.path().join("plain");
     publish(&mut without, &plain, None).unwrap();
     assert!(!place.join(DERIVED_NAME).exists(), "nothing is kept");
@@ -137,7 +137,7 @@ fn a_site_has_the_same_bytes_and_a_lab_that_knows_its_runs_reads_none_of_their_s
     let before = lists(&mut Lab::open(&place, false).unwrap());
     forget_slices(&place);
     assert_eq!(lists(&mut Lab::open(&place, false).unwrap()), before);
-    let judged_anew = lists(&mut Lab::open(&place, false).unwrap().without_kept());
+    let judged_anew = lists(&mut Lab::open_without_kept(&place, false).unwrap());
     assert_ne!(judged_anew, before);
 }
 
