@@ -11,7 +11,7 @@ use crate::past::{Past, PastRuns};
 use crate::store_problem;
 use crate::told::{Told, ToldCell};
 use crate::withdrawal::is_withdrawn;
-use deltabench_compare::comparison::{CellComparison, Metric};
+use deltabench_compare::comparison::Metric;
 use deltabench_compare::thresholds::HOUR_APART_MS;
 use deltabench_compare::{Earlier, EarlierRun, foretell};
 use deltabench_model::problem::Problem;

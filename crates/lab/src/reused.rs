@@ -261,12 +261,15 @@ fn of_trend(
     CellId::each().zip(&ask.series).filter_map(figure).collect()
 }
 
+/// Why runs may not stand for another one, by their names.
+type Refused = BTreeMap<String, String>;
+
 /// The runs that may stand for another one, and why others may not, by their names.
 fn usable_runs(
     ask: &Ask<'_>,
     counts: &dyn Fn(&Past) -> bool,
     store: &Store,
-) -> Result<(Vec<Arc<Past>>, BTreeMap<String, String>), Problem> {
+) -> Result<(Vec<Arc<Past>>, Refused), Problem> {
     let mut refused = BTreeMap::new();
     let mut usable = Vec::new();
     let is_earlier = |past: &Past| past.ended_ms <= ask.before_ms && counts(past);

@@ -59,6 +59,7 @@ impl Loaded {
             None => reused(&context.run, &plan, store)?,
             Some(_) => Reused::default(),
         };
+        let circumstances = Circumstances::of(&context, &plan, store)?;
         Ok(Self {
             host: host_of(&context.run, lab, store)?,
             placed: placed_of(&context.run, &plan, store)?,
@@ -69,7 +70,7 @@ impl Loaded {
             reused,
             planned_base: context.planned_base.map(|base| resolved(&plan, base)),
             began_unix_ms: store.began_unix_ms(&context.run).map_err(store_problem)?,
-            circumstances: Circumstances::of(&context, &plan, store)?,
+            circumstances,
             is_elsewhere: false,
             run: context.run,
             plan,
