@@ -126,8 +126,8 @@ pub fn publish(
     Ok(exit_code(&study, &loaded))
 }
 
-/// Loads these runs, but those that are known, relative to the base that is named, or to one that they have in
-/// common. Of a run without that base other runs show the servers.
+/// Loads these runs, but those that are known, relative to the base that is named, or to one that they have
+/// in common. Of a run without that base other runs show the servers.
 fn load(
     runs: &[(PathBuf, String)],
     known: Vec<Loaded>,

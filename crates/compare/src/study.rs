@@ -355,7 +355,8 @@ pub fn grids_of(run: StudyRun<'_>) -> Result<Vec<Grid>, Problem> {
 ///
 /// Shape:  in any order; tables follow the parts of the experiment, hosts the order given. The same runs give
 ///         the same study to the bit.
-/// Errors: no run; a run twice; runs of different bases; runs in the same place that did not do the same work.
+/// Errors: no run; a run twice; runs of different bases; runs in the same place that did not do the same
+///         work.
 /// Source: docs/measuring.md, "Tables of a study".
 pub fn study(runs: &[StudyRun<'_>]) -> Result<Study, Problem> {
     let places = places::Places::new(runs)?;

@@ -27,7 +27,8 @@ const CREATE: &str = "create table if not exists kept (what text not null, run t
     made_from text not null, value text not null, primary key (what, run))";
 const SELECT: &str = "select value from kept where what = ?1 and run = ?2 and made_from = ?3";
 const SELECT_ALL: &str = "select run, made_from, value from kept where what = ?1";
-const INSERT: &str = "insert or replace into kept (what, run, made_from, value) values (?1, ?2, ?3, ?4)";
+const INSERT: &str =
+    "insert or replace into kept (what, run, made_from, value) values (?1, ?2, ?3, ?4)";
 
 /// The file, opened when it is needed first.
 #[derive(Debug, Default)]

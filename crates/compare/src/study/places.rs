@@ -27,8 +27,8 @@ pub(super) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Errors: no run; one twice; runs of different bases; runs that stand in the same place and did not do the
-    /// same.
+    /// Errors: no run; one twice; runs of different bases; runs that stand in the same place and did not do
+    /// the same.
     pub(super) fn new(runs: &[StudyRun<'a>]) -> Result<Self, Problem> {
         // A first session stands for all of them.
         let (parts, mut runs): (Vec<StudyRun<'a>>, Vec<StudyRun<'a>>) =

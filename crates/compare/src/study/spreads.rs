@@ -94,8 +94,8 @@ fn geometric(
     pooled(&loads?)
 }
 
-/// The geometric mean over rows that earlier runs stand for. Nobody knows how their errors go together, so the
-/// interval is as wide as if all rows erred in one direction: half its logarithm is the mean of theirs.
+/// The geometric mean over rows that earlier runs stand for. Nobody knows how their errors go together, so
+/// the interval is as wide as if all rows erred in one direction: half its logarithm is the mean of theirs.
 fn geometric_via(
     set: &Set<'_>,
     rows: &[&str],
