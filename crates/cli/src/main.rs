@@ -31,6 +31,7 @@ mod follow_up;
 mod host;
 mod interrupt;
 mod invalidate;
+mod joined;
 mod kinds;
 mod ledger;
 mod limits;

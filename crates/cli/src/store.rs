@@ -8,11 +8,27 @@ use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use deltabench_report::words::plural;
 use deltabench_store::{LOCK_NAME, RunState, Store, StoreError};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Opens a lab that must be there.
 pub fn open(config: &Config) -> Result<Store, Failure> {
     there(Store::open_existing(&config.lab), config)
+}
+
+/// Opens another lab than that of the options.
+///
+/// Errors: there is none.
+pub fn open_lab(lab: &Path) -> Result<Store, Failure> {
+    let store = Store::open_existing(lab).map_err(|error| {
+        Failure::Refused(
+            Problem::new(format!("there is no lab in {}", lab.display()))
+                .detail(error.to_string())
+                .hint("write LAB:RUN for a run of another lab, or --lab DIR for all of them"),
+        )
+    })?;
+    warn_of_lost_files(&store)?;
+    Ok(store)
 }
 
 /// Opens a lab that must be there, to read it alone.

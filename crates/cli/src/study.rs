@@ -4,19 +4,19 @@ use crate::arguments::results::{By, Report};
 use crate::config::Config;
 use crate::console::{self, print_stdout, say, write_file};
 use crate::failure::Failure;
+use crate::joined::{self, Named};
 use crate::output::analyse_this_hour;
-use crate::rebased::relative_to;
 use crate::replay::only_reported;
-use crate::store::{store_problem, warn_of_lost_files};
+use crate::store::{open_lab, store_problem};
 use crate::text::colour;
 use deltabench_compare::comparison::{Metric, Verdict};
 use deltabench_compare::study::{Axis, Study, StudyTable};
 use deltabench_model::problem::Problem;
 use deltabench_report::{JsonVersion, StudyFormat, TerminalOptions, render_study, resolved};
 use deltabench_site::{Loaded, place_unbegun, study_context, tables_of};
-use deltabench_store::{Found, Store};
+use deltabench_store::Found;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What the names of a `report` stand for.
 pub enum Wanted {
@@ -36,7 +36,7 @@ pub fn wanted(names: &[String], by: Option<By>, config: &Config) -> Result<Wante
     let mut executions = 0;
     for name in names {
         let (lab, name) = lab_and_name(name, config);
-        let store = open(&lab)?;
+        let store = open_lab(&lab)?;
         match store.find_any(name).map_err(Failure::Refused)? {
             Found::Run(run) => runs.push((lab, run)),
             Found::Bisection(name) if names.len() == 1 && by.is_none() && lab == config.lab => {
@@ -70,18 +70,6 @@ fn lab_and_name<'a>(text: &'a str, config: &Config) -> (PathBuf, &'a str) {
         Some((lab, name)) if !lab.is_empty() => (PathBuf::from(lab), name),
         _ => (config.lab.clone(), text),
     }
-}
-
-fn open(lab: &Path) -> Result<Store, Failure> {
-    let store = Store::open_existing(lab).map_err(|error| {
-        Failure::Refused(
-            Problem::new(format!("there is no lab in {}", lab.display()))
-                .detail(error.to_string())
-                .hint("write LAB:RUN for a run of another lab, or --lab DIR for all of them"),
-        )
-    })?;
-    warn_of_lost_files(&store)?;
-    Ok(store)
 }
 
 /// `deltabench report` of a study.
@@ -138,7 +126,8 @@ pub fn publish(
     Ok(exit_code(&study, &loaded))
 }
 
-/// Loads these runs, but those that are known, relative to another base than the planned one if it is named.
+/// Loads these runs, but those that are known, relative to the base that is named, or to one that they have
+/// in common. Of a run without that base other runs show the servers.
 fn load(
     runs: &[(PathBuf, String)],
     known: Vec<Loaded>,
@@ -148,24 +137,41 @@ fn load(
         .into_iter()
         .map(|one| (one.run.clone(), one))
         .collect();
-    let mut loaded = Vec::new();
+    let mut named = Vec::new();
     for (lab, run) in runs {
-        loaded.push(match known.remove(run) {
+        let plan = match known.get(run) {
+            Some(known) => known.plan.clone(),
+            None => {
+                let plan = open_lab(lab)?.plan(run).map_err(store_problem)?;
+                only_reported(run, &plan, "a study")?;
+                plan
+            }
+        };
+        named.push(Named {
+            lab: lab.clone(),
+            run: run.clone(),
+            plan,
+        });
+    }
+    let plans = joined::relative(&named, base).map_err(Failure::Refused)?;
+    let mut loaded = Vec::new();
+    for (one, relative) in named.iter().zip(plans) {
+        loaded.push(match known.remove(&one.run) {
             Some(known) => known,
             None => {
-                let store = open(lab)?;
-                let mut plan = store.plan(run).map_err(store_problem)?;
-                only_reported(run, &plan, "a study")?;
-                if let Some(base) = base {
-                    plan = relative_to(&plan, base).map_err(|problem| {
-                        Failure::Refused(problem.detail(format!("the run is {run}")))
-                    })?;
+                let store = open_lab(&one.lab)?;
+                let is_elsewhere = relative.is_none();
+                let plan = relative.unwrap_or_else(|| one.plan.clone());
+                let analysed = analyse_this_hour(&one.run, &plan, &store)?;
+                let found = Loaded::of(&one.lab, analysed, &store).map_err(Failure::Failed)?;
+                Loaded {
+                    is_elsewhere,
+                    ..found
                 }
-                Loaded::of(lab, analyse_this_hour(run, &plan, &store)?, &store)
-                    .map_err(Failure::Failed)?
             }
         });
     }
+    joined::connect(&mut loaded, &named)?;
     place_unbegun(&mut loaded);
     Ok(loaded)
 }

@@ -42,6 +42,8 @@ pub struct StudyRun<'a> {
     pub results: &'a [CellResult],
     /// The machine it ran on, in a few words: the same words mean the same machine.
     pub host: &'a str,
+    /// When it was first measured, milliseconds since 1970; absent where that is not known.
+    pub began_unix_ms: Option<i64>,
     /// What was withdrawn of it, whether or not the comparison says so already.
     pub withdrawn: &'a [Invalidation],
     /// Servers that were not measured in it: columns that earlier runs stand for.
@@ -53,7 +55,23 @@ pub struct StudyRun<'a> {
 pub struct ViaColumn {
     /// With where it comes from: `postgres:15.10 via 17.11 (3 occasions)`.
     pub name: String,
+    /// As tables call it where a run measured it: then this column is not shown.
+    pub server: String,
     pub figures: Vec<ViaFigure>,
+    /// The runs that have it.
+    pub measured: Vec<Measured>,
+}
+
+/// When and where something was measured.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Measured {
+    /// Milliseconds since 1970; absent where that is not known.
+    pub began_unix_ms: Option<i64>,
+    pub run: String,
+    /// The execution of an experiment that the run is a part of.
+    pub execution: Option<String>,
+    /// The machine, as [`StudyRun::host`].
+    pub host: String,
 }
 
 /// What earlier runs say of it in a cell of the run.
@@ -84,7 +102,7 @@ pub enum Axis {
 /// Everything a report shows about a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Study {
-    /// Name of the experiment; of the first run where there is none.
+    /// Name of the experiment, or of several; of the first run where there is none.
     pub name: String,
     /// The tables, in the order of the page.
     pub tables: Vec<StudyTable>,
@@ -128,6 +146,8 @@ pub struct Column {
     pub name: String,
     /// What a month of it costs, where a storage profile says so.
     pub cost_per_month: Option<f64>,
+    /// When and where it was measured, oldest first: of columns that were not all measured at one time.
+    pub measured: Vec<Measured>,
 }
 
 /// A workload in a table.
@@ -335,8 +355,8 @@ pub fn grids_of(run: StudyRun<'_>) -> Result<Vec<Grid>, Problem> {
 ///
 /// Shape:  in any order; tables follow the parts of the experiment, hosts the order given. The same runs give
 ///         the same study to the bit.
-/// Errors: no run; a run twice; runs of different experiments, scales or bases; runs in the same place that
-///         did not do the same work.
+/// Errors: no run; a run twice; runs of different bases; runs in the same place that did not do the same
+///         work.
 /// Source: docs/measuring.md, "Tables of a study".
 pub fn study(runs: &[StudyRun<'_>]) -> Result<Study, Problem> {
     let places = places::Places::new(runs)?;
@@ -354,13 +374,17 @@ pub fn study(runs: &[StudyRun<'_>]) -> Result<Study, Problem> {
     let grids = grids::grids(&places, &sets, &tables);
     let notes = notes::of_study(&places, &sets, &tables);
     let measured = places.runs.iter().map(|(run, _)| run);
-    let first = measured.chain(&places.unmeasured).next();
-    let name = first.map_or("", |run| match &run.plan.experiment {
-        Some(part) => part.experiment.as_str(),
-        None => run.run,
-    });
+    let all: Vec<&StudyRun<'_>> = measured.chain(&places.unmeasured).collect();
+    let names = distinct(all.iter().filter_map(|run| {
+        let part = run.plan.experiment.as_ref()?;
+        Some(part.experiment.as_str())
+    }));
+    let name = match names.as_slice() {
+        [] => all.first().map_or("", |run| run.run).to_owned(),
+        names => names.join(" and "),
+    };
     Ok(Study {
-        name: name.to_owned(),
+        name,
         tables,
         grids,
         spreads,

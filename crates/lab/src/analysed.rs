@@ -2,6 +2,7 @@
 
 use crate::explained::{explained_by, is_changed};
 use crate::judged::Judged;
+use crate::past::PastRuns;
 use crate::records::Records;
 use crate::sessions::still_withdrawn;
 use crate::withdrawal::{leave_out, of_confirmation, withdraw};
@@ -49,12 +50,37 @@ pub fn analyse(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Proble
     Analysed::of(Judged::of(run, plan, store)?, None, store)
 }
 
+/// The same for whoever analyses many runs, and has read those of the lab.
+///
+/// Errors: the store cannot be read.
+pub fn analyse_among(
+    run: &str,
+    plan: &Plan,
+    store: &Store,
+    past: &PastRuns,
+) -> Result<Analysed, Problem> {
+    let judged = Judged::of(run, plan, store)?;
+    Analysed::with(judged, None, store, Elsewhere::Known(past))
+}
+
+/// What other runs are asked for.
+#[derive(Clone, Copy)]
+enum Elsewhere<'a> {
+    /// Nothing.
+    Ignored,
+    /// Other hours and other conditions, from runs that have to be read first.
+    Read,
+    /// The same from these.
+    Known(&'a PastRuns),
+}
+
 /// The same without what other runs of the host say of another hour, and runs under other conditions of this
 /// one: that is the analysis of a dozen more runs, and studies and exports do not show it.
 ///
 /// Errors: the store cannot be read.
 pub fn analyse_this_hour(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Problem> {
-    Analysed::with(Judged::of(run, plan, store)?, None, store, false)
+    let judged = Judged::of(run, plan, store)?;
+    Analysed::with(judged, None, store, Elsewhere::Ignored)
 }
 
 impl Analysed {
@@ -63,24 +89,24 @@ impl Analysed {
     ///
     /// Errors: the store cannot be read.
     pub fn of(judged: Judged, confirming: Option<Judged>, store: &Store) -> Result<Self, Problem> {
-        Self::with(judged, confirming, store, true)
+        Self::with(judged, confirming, store, Elsewhere::Read)
     }
 
-    /// `elsewhere`: also what other hours and other conditions say. Relative to another base than planned no
-    /// other run says anything: they were asked about the planned one.
+    /// Relative to another base than planned no other run says anything: they were asked about the planned
+    /// one.
     fn with(
         mut judged: Judged,
         confirming: Option<Judged>,
         store: &Store,
-        elsewhere: bool,
+        elsewhere: Elsewhere<'_>,
     ) -> Result<Self, Problem> {
         let mut context = context(&judged, store)?;
         let is_rebased = context.planned_base.is_some();
-        let elsewhere = elsewhere && !is_rebased;
+        let is_asked = !is_rebased && !matches!(elsewhere, Elsewhere::Ignored);
         let (lines, sessions) = sessions::of(&judged, store)?;
         context.sessions = lines;
-        if elsewhere && sessions.is_empty() {
-            history::add(&mut judged, store)?;
+        if is_asked && sessions.is_empty() {
+            add_history(&mut judged, elsewhere, store)?;
         }
         let confirming = match confirming {
             None if !is_rebased => stored_confirmation(&judged.run, store)?,
@@ -126,7 +152,7 @@ impl Analysed {
         };
         let mut shown = shown(&judged, store)?;
         context.figures = std::mem::take(&mut shown.figures);
-        if elsewhere {
+        if is_asked {
             sensitivity::add(&run, (&plan, &comparison), store, &mut context.figures)?;
         }
         Ok(Self {
@@ -137,6 +163,19 @@ impl Analysed {
             slices: records.slices,
             counters,
         })
+    }
+}
+
+/// Adds what other hours say.
+fn add_history(
+    judged: &mut Judged,
+    elsewhere: Elsewhere<'_>,
+    store: &Store,
+) -> Result<(), Problem> {
+    match elsewhere {
+        Elsewhere::Ignored => Ok(()),
+        Elsewhere::Read => history::add(judged, &PastRuns::read(store)?, store),
+        Elsewhere::Known(past) => history::add(judged, past, store),
     }
 }
 
@@ -218,6 +257,7 @@ fn grids(
         results: &context.results,
         host: "",
         withdrawn: &context.invalidations,
+        began_unix_ms: None,
         via: &[],
     })
 }

@@ -12,6 +12,8 @@ mod history;
 mod hosts;
 mod judged;
 mod names;
+mod pair;
+mod past;
 mod placebos;
 mod records;
 mod reused;
@@ -19,21 +21,26 @@ mod sampled;
 mod sensitivity;
 mod series;
 mod sessions;
+mod through;
+mod told;
 mod trend;
 mod withdrawal;
 
-pub use analysed::{Analysed, analyse, analyse_this_hour};
+pub use analysed::{Analysed, analyse, analyse_among, analyse_this_hour};
 pub use counted::counted_cells;
 pub use explained::{EXPLAINED, changed, explained};
-pub use history::version_key;
 pub use hosts::{HostChange, RunHost};
 pub use judged::Judged;
 pub use names::{confirmation_name, count_name, sample_name};
+pub use pair::version_key;
+pub use past::PastRuns;
 pub use placebos::{CountedRun, Placebos};
 pub use reused::{Ask, EarlierServer, Reused, earlier_servers, reused};
 pub use sensitivity::sensitivity_name;
 pub use series::{series_of, stored as series_of_run};
 pub use sessions::session_name;
+pub use through::through;
+pub use told::ANALYSIS;
 pub use trend::{
     Change, ComparedCell, Era, HostTrend, KnownRuns, TrendCell, TrendPoint, TrendRun, Version,
     is_night, trends, version_line,

@@ -3,21 +3,23 @@
 //! Nothing is kept for it: it follows from the runs, and only from those that had ended when the extending
 //! run began, so that its report stays the same.
 
-use crate::history::version_key;
 use crate::hosts::RunHost;
+use crate::pair::version_key;
+use crate::past::{Past, PastRuns};
 use crate::series::stored;
 use crate::store_problem;
-use crate::trend::{HostTrend, Past, past, trends_of};
+use crate::trend::{HostTrend, trends_of};
 use deltabench_compare::comparison::{Metric, Ratio};
 use deltabench_compare::fairness::settings_that_differ;
-use deltabench_compare::study::{ViaColumn, ViaFigure, via_verdict};
-use deltabench_model::fact::Settings;
+use deltabench_compare::study::{Measured, ViaColumn, ViaFigure, via_verdict};
+use deltabench_model::fact::{MachineName, Settings};
 use deltabench_model::installation::Setting;
 use deltabench_model::occasion::{HostClass, MEASUREMENT_VERSION, Series};
 use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Metrics that columns have.
 const METRICS: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation];
@@ -60,7 +62,9 @@ pub struct EarlierServer {
     pub occasions: (usize, usize),
     /// Why it cannot be used, if it cannot: what differs.
     pub why_not: Option<String>,
-    figures: Vec<ViaFigure>,
+    /// The runs that have it, oldest first.
+    pub measured: Vec<Measured>,
+    pub(crate) figures: Vec<ViaFigure>,
 }
 
 /// The columns of a run that extends another one; none for any other run.
@@ -97,7 +101,9 @@ pub fn reused(run: &str, plan: &Plan, store: &Store) -> Result<Reused, Problem> 
         }
         reused.columns.push(ViaColumn {
             name: format!("{name} via {anchor} ({})", occasions(server.occasions)),
+            server: name,
             figures: server.figures,
+            measured: server.measured,
         });
     }
     if !reused.columns.is_empty() {
@@ -111,14 +117,14 @@ pub fn reused(run: &str, plan: &Plan, store: &Store) -> Result<Reused, Problem> 
 }
 
 /// `17.11` of `postgres:17.11`.
-fn short(server: &PlannedServer) -> String {
+pub(crate) fn short(server: &PlannedServer) -> String {
     let name = server.name();
     name.rsplit_once(':')
         .map_or(name.clone(), |(_, end)| end.to_owned())
 }
 
 /// `3 occasions`, `1 to 3 occasions`.
-fn occasions((least, most): (usize, usize)) -> String {
+pub(crate) fn occasions((least, most): (usize, usize)) -> String {
     match (least, most) {
         (1, 1) => "1 occasion".to_owned(),
         (least, most) if least == most => format!("{most} occasions"),
@@ -131,9 +137,28 @@ fn occasions((least, most): (usize, usize)) -> String {
 ///
 /// Errors: the store cannot be read.
 pub fn earlier_servers(ask: &Ask<'_>, store: &Store) -> Result<Vec<EarlierServer>, Problem> {
-    let wanted = wanted(ask, store)?;
-    let (runs, refused) = usable_runs(ask, store)?;
-    let trends = trends_of(runs, store, &METRICS, &|_| Vec::new())?;
+    // Other parts of the same execution are no earlier occasion.
+    let own = execution(ask.plan);
+    let counts = |past: &Past| own.is_none() || execution(&past.plan) != own;
+    of_servers(wanted(ask, store)?, ask, &counts, store)
+}
+
+/// The execution that a plan is a part of.
+fn execution(plan: &Plan) -> Option<String> {
+    Some(plan.experiment.as_ref()?.execution.clone())
+}
+
+/// What runs say of these servers, relative to the base of a plan.
+///
+/// Errors: the store cannot be read.
+pub(crate) fn of_servers(
+    wanted: Vec<PlannedServer>,
+    ask: &Ask<'_>,
+    counts: &dyn Fn(&Past) -> bool,
+    store: &Store,
+) -> Result<Vec<EarlierServer>, Problem> {
+    let (runs, refused) = usable_runs(ask, counts, store)?;
+    let trends = trends_of(runs.clone(), store, &METRICS, &|_| Vec::new())?;
     let base = ask.plan.server(ask.plan.base()).map(version_key);
     let mut all = Vec::new();
     for planned in wanted {
@@ -154,6 +179,7 @@ pub fn earlier_servers(ask: &Ask<'_>, store: &Store) -> Result<Vec<EarlierServer
                 true => Some(why_not(ask, &planned, &refused, store)?),
                 false => None,
             },
+            measured: measured(&key, &runs, store)?,
             planned,
             figures,
         });
@@ -188,6 +214,23 @@ fn wanted(ask: &Ask<'_>, store: &Store) -> Result<Vec<PlannedServer>, Problem> {
     Ok(wanted)
 }
 
+/// The runs that have a version, oldest first.
+fn measured(key: &str, runs: &[Arc<Past>], store: &Store) -> Result<Vec<Measured>, Problem> {
+    let mut all = Vec::new();
+    let has = |past: &&Arc<Past>| past.plan.servers.iter().any(|one| version_key(one) == key);
+    for past in runs.iter().filter(has) {
+        let machine = store.last_fact(&past.name, None).map_err(store_problem)?;
+        all.push(Measured {
+            began_unix_ms: Some(past.began_ms),
+            run: past.name.clone(),
+            execution: execution(&past.plan),
+            host: machine.map_or_else(String::new, |MachineName(name)| name),
+        });
+    }
+    all.sort();
+    Ok(all)
+}
+
 /// The figures of a version on a host, with the occasions behind each.
 fn of_trend(
     trend: &HostTrend,
@@ -218,24 +261,24 @@ fn of_trend(
     CellId::each().zip(&ask.series).filter_map(figure).collect()
 }
 
+/// Why runs may not stand for another one, by their names.
+type Refused = BTreeMap<String, String>;
+
 /// The runs that may stand for another one, and why others may not, by their names.
 fn usable_runs(
     ask: &Ask<'_>,
+    counts: &dyn Fn(&Past) -> bool,
     store: &Store,
-) -> Result<(Vec<Past>, BTreeMap<String, String>), Problem> {
+) -> Result<(Vec<Arc<Past>>, Refused), Problem> {
     let mut refused = BTreeMap::new();
     let mut usable = Vec::new();
-    let execution = |plan: &Plan| Some(plan.experiment.as_ref()?.execution.clone());
-    let own = execution(ask.plan);
-    // Other parts of the same execution are no earlier occasion.
-    let is_earlier = |past: &Past| {
-        past.ended_ms <= ask.before_ms && (own.is_none() || execution(&past.plan) != own)
-    };
-    for past in past(store)?.into_iter().filter(is_earlier) {
-        match differs(ask, &past, store)? {
-            None => usable.push(past),
+    let is_earlier = |past: &Past| past.ended_ms <= ask.before_ms && counts(past);
+    let past = PastRuns::read(store)?;
+    for past in past.all().iter().filter(|past| is_earlier(past)) {
+        match differs(ask, past, store)? {
+            None => usable.push(Arc::clone(past)),
             Some(why) => {
-                refused.insert(past.name, why);
+                refused.insert(past.name.clone(), why);
             }
         }
     }
@@ -309,7 +352,7 @@ fn why_not(
 }
 
 /// What differs between cells of the same name.
-fn other_cells(ask: &Ask<'_>, there: &[Series]) -> Option<String> {
+pub(crate) fn other_cells(ask: &Ask<'_>, there: &[Series]) -> Option<String> {
     for own in &ask.series {
         let same = there.iter().find(|other| other.slug == own.slug)?;
         if same.key == own.key {

@@ -5,17 +5,18 @@ mod known;
 mod over_time;
 mod pairs;
 
-use crate::history::{Hour, branch, version_key};
+use crate::history::Hour;
 use crate::hosts::{HostChange, RunHost};
-use crate::store_problem;
+use crate::pair::{branch, version_key};
+use crate::past::{Past, PastRuns};
 pub use anchors::Era;
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::thresholds::HOURS_ASSUMED;
 use deltabench_model::installation::Installation;
 use deltabench_model::occasion::HostClass;
-use deltabench_model::plan::{CellId, Plan, PlannedServer};
+use deltabench_model::plan::{CellId, PlannedServer};
 use deltabench_model::problem::Problem;
-use deltabench_store::{RunState, Store};
+use deltabench_store::Store;
 use deltabench_trend::{Assumed, Build, Measured, Network, Run, State, Suspicion, Watch};
 pub use known::KnownRuns;
 use known::{JudgedRun, Said};
@@ -23,6 +24,7 @@ pub use over_time::TrendPoint;
 pub use pairs::ComparedCell;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Characters of an identifier of a change.
 const ID: usize = 8;
@@ -107,12 +109,13 @@ pub fn trends(
     metrics: &[Metric],
     places: &dyn Fn(&[&Installation]) -> Vec<String>,
 ) -> Result<Vec<HostTrend>, Problem> {
-    trends_of(past(store)?, store, metrics, places)
+    let past = PastRuns::read(store)?;
+    trends_of(past.all().to_vec(), store, metrics, places)
 }
 
 /// As [`trends`], of some of the runs.
 pub(crate) fn trends_of(
-    runs: Vec<Past>,
+    runs: Vec<Arc<Past>>,
     store: &Store,
     metrics: &[Metric],
     places: &dyn Fn(&[&Installation]) -> Vec<String>,
@@ -120,50 +123,6 @@ pub(crate) fn trends_of(
     let mut known = KnownRuns::new(metrics);
     known.judge(runs, store, &|| true)?;
     Ok(known.trends(places))
-}
-
-/// A finished run that may count.
-#[derive(Debug)]
-pub(crate) struct Past {
-    pub(crate) name: String,
-    pub(crate) plan: Plan,
-    pub(crate) host: RunHost,
-    pub(crate) began_ms: i64,
-    pub(crate) ended_ms: i64,
-}
-
-/// Those of a lab, in the order in which they ended.
-pub(crate) fn past(store: &Store) -> Result<Vec<Past>, Problem> {
-    let read = || {
-        let mut runs = Vec::new();
-        for summary in store.runs()? {
-            if summary.state != RunState::Finished || summary.candidates.is_empty() {
-                continue;
-            }
-            let began = store.began_unix_ms(&summary.run)?;
-            let (Some(began_ms), Some(host)) = (began, RunHost::of(&summary.run, store)?) else {
-                continue;
-            };
-            let plan = store.plan(&summary.run)?;
-            let is_other = plan.observing.counting.is_some()
-                || plan.sensitivity.is_some()
-                || plan.samples.is_some();
-            if !is_other {
-                runs.push(Past {
-                    name: summary.run,
-                    plan,
-                    host,
-                    began_ms,
-                    ended_ms: summary.state_unix_ms,
-                });
-            }
-        }
-        Ok::<_, deltabench_store::StoreError>(runs)
-    };
-    let mut runs = read().map_err(store_problem)?;
-    // A run that was interrupted says what it says when it has ended.
-    runs.sort_by(|one, other| (one.ended_ms, &one.name).cmp(&(other.ended_ms, &other.name)));
-    Ok(runs)
 }
 
 /// What is found of a host, before versions have an order: numbers of versions are those of finding.

@@ -343,6 +343,11 @@ pub fn date(unix_ms: i64) -> String {
     )
 }
 
+/// The day of a moment, milliseconds since 1970: `2025-11-21`, in UTC.
+pub fn day(unix_ms: i64) -> String {
+    time_of(unix_ms).date().to_string()
+}
+
 /// Milliseconds since 1970 as `2025-11-21T10:43:00`, in UTC (ISO 8601).
 pub fn timestamp(unix_ms: i64) -> String {
     let time = time_of(unix_ms);

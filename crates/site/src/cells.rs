@@ -2,7 +2,7 @@
 
 mod chart;
 
-use crate::entry::{Entry, Host};
+use crate::entry::{Cell, Entry, Host};
 use crate::frame::{
     Frame, framed, host_link, host_name, moment, pair, run_link, verdict, version_link, waits,
 };
@@ -15,6 +15,7 @@ use deltabench_model::units::count;
 use deltabench_report::words;
 use maud::{Markup, html};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Points that a series shows, the newest.
 const POINTS: usize = 500;
@@ -32,10 +33,15 @@ pub(crate) struct Series {
 
 /// All series, by name and host.
 pub(crate) fn all(lab: &Lab) -> Vec<Series> {
+    series(lab, |_, _| true)
+}
+
+/// Those that are wanted, by cell and host.
+fn series(lab: &Lab, is_wanted: impl Fn(&Cell, &Host) -> bool) -> Vec<Series> {
     let mut found: BTreeMap<(String, String, String), Vec<String>> = BTreeMap::new();
     for entry in &lab.entries {
         let Some(host) = &entry.host else { continue };
-        for cell in &entry.cells {
+        for cell in entry.cells.iter().filter(|cell| is_wanted(cell, host)) {
             let place = (cell.name.clone(), cell.key.clone(), host.key.clone());
             let runs = found.entry(place).or_default();
             if runs.last() != Some(&entry.name) {
@@ -96,7 +102,7 @@ pub(crate) fn list(lab: &Lab, links: &Links) -> Page {
 
 /// What a run found in the series.
 struct Point {
-    entry: Entry,
+    entry: Arc<Entry>,
     outcome: Outcome,
 }
 
@@ -108,8 +114,8 @@ pub(crate) fn page(
     (cell, host): (&str, &str),
     links: &Links,
 ) -> Result<Option<Page>, Problem> {
-    let is = |one: &Series| one.key == cell && one.host == host;
-    let Some(series) = all(lab).into_iter().find(is) else {
+    let is = |one: &Cell, on: &Host| one.key == cell && on.key == host;
+    let Some(series) = series(lab, is).into_iter().next() else {
         return Ok(None);
     };
     let (points, missing) = points(lab, &series)?;
@@ -148,7 +154,7 @@ fn points(lab: &mut Lab, series: &Series) -> Result<(Vec<Point>, usize), Problem
             missing += 1;
             continue;
         };
-        let Some(entry) = lab.entry(run).cloned() else {
+        let Some(entry) = lab.entry(run).cloned().map(Arc::new) else {
             continue;
         };
         let is_it = |outcome: &Outcome| {
@@ -160,7 +166,7 @@ fn points(lab: &mut Lab, series: &Series) -> Result<(Vec<Point>, usize), Problem
             .filter(is_it)
             .filter(|one| one.ratio.is_some());
         points.extend(own.map(|outcome| Point {
-            entry: entry.clone(),
+            entry: Arc::clone(&entry),
             outcome,
         }));
     }

@@ -1,6 +1,6 @@
 //! What changed between versions: all of it by state, and each change with what it rests on.
 
-use crate::entry::digest;
+use crate::digest::digest;
 use crate::frame::{
     FILTER, Frame, PART, framed, host_link, host_name, host_of, moment, run_link, waits,
 };

@@ -1,22 +1,25 @@
 //! A run as lists show it: what its plan and its state say, without an analysis.
 
-use deltabench_lab::{RunHost, series_of_run, store_problem, version_key};
+use crate::digest::{KEY, digest};
+use crate::secret::withheld;
+use deltabench_lab::{ANALYSIS, RunHost, series_of_run, store_problem, version_key};
 use deltabench_model::fact::MachineName;
 use deltabench_model::occasion::HostClass;
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_report::words;
-use deltabench_store::{RunState, Store};
-use sha2::{Digest, Sha256};
+use deltabench_store::{Kept, RunState, Store};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// Characters of a hash that are enough to tell things of one lab apart.
-const KEY: usize = 16;
+/// The name under which entries are kept beside the store.
+const ENTRY: &str = "entry";
 
 /// The kind of a run that counts instructions.
 pub(crate) const COUNT: &str = "count";
 
 /// A run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) name: String,
     /// Differs whenever more is stored of the run.
@@ -29,7 +32,7 @@ pub(crate) struct Entry {
     pub(crate) cells: Vec<Cell>,
     pub(crate) execution: Option<String>,
     /// What it belongs to, if to anything: what it does for it, and its name.
-    pub(crate) belongs: Option<(&'static str, String)>,
+    pub(crate) belongs: Option<(String, String)>,
     pub(crate) host: Option<Host>,
     /// Why it was withdrawn as a whole.
     pub(crate) withdrawn: Option<String>,
@@ -44,10 +47,12 @@ pub(crate) struct Entry {
     pub(crate) cores: Vec<usize>,
     /// What its report says of one base and its candidates is the same as another run's with this text.
     pub(crate) comparison: String,
+    /// What a published page says instead of these words: names of its machine, places and people.
+    pub(crate) withheld: Vec<(String, String)>,
 }
 
 /// A server of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Server {
     pub(crate) id: ServerId,
     pub(crate) role: Role,
@@ -59,7 +64,7 @@ pub(crate) struct Server {
 }
 
 /// A build.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Version {
     /// Of the executable's hash, or of what a server that deltabench did not start is called.
     pub(crate) key: String,
@@ -71,7 +76,7 @@ pub(crate) struct Version {
 }
 
 /// A cell of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Cell {
     pub(crate) id: CellId,
     /// `point-query@1`.
@@ -81,7 +86,7 @@ pub(crate) struct Cell {
 }
 
 /// The host of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Host {
     /// The same for a machine through updates of its kernel.
     pub(crate) key: String,
@@ -93,10 +98,35 @@ pub(crate) struct Host {
 }
 
 impl Entry {
-    /// Reads a run.
+    /// All that were kept beside the store.
+    pub(crate) fn all_kept(store: &Store) -> BTreeMap<String, Kept> {
+        store.all_kept(ENTRY)
+    }
+
+    /// A run, from what was kept of it if that fits.
     ///
     /// Errors: the store cannot be read.
-    pub(crate) fn read(name: &str, stamp: &str, store: &Store) -> Result<Self, Problem> {
+    pub(crate) fn of(
+        name: &str,
+        stamp: &str,
+        kept: Option<&Kept>,
+        store: &Store,
+    ) -> Result<Self, Problem> {
+        let made_from = format!("{} {stamp}", made_by());
+        let fits = kept.filter(|kept| kept.made_from == made_from);
+        if let Some(entry) = fits.and_then(|kept| serde_json::from_str(&kept.value).ok()) {
+            return Ok(entry);
+        }
+        let entry = Self::read(name, stamp, store)?;
+        // A run under way is another one after its next visit, and nothing may disturb it.
+        let is_kept = entry.state != RunState::Running;
+        if let (true, Ok(value)) = (is_kept, serde_json::to_string(&entry)) {
+            store.keep(ENTRY, name, &Kept { made_from, value });
+        }
+        Ok(entry)
+    }
+
+    fn read(name: &str, stamp: &str, store: &Store) -> Result<Self, Problem> {
         let plan = store.plan(name).map_err(store_problem)?;
         let cells = cells(name, &plan, store)?;
         let read = || {
@@ -116,6 +146,7 @@ impl Entry {
                 execution: plan.experiment.as_ref().map(|part| part.execution.clone()),
                 belongs: belongs(&plan),
                 host: host(name, store)?,
+                withheld: withheld(&plan, store.last_fact(name, None)?),
                 withdrawn: whole.map(|one| one.reason.clone()),
                 partly_withdrawn: withdrawn.iter().any(|one| one.cell.is_some()),
                 blocks_done,
@@ -177,6 +208,12 @@ impl Entry {
     }
 }
 
+/// The code that makes an entry.
+fn made_by() -> String {
+    let here = [include_str!("entry.rs"), include_str!("secret.rs")];
+    format!("{ANALYSIS} {}", digest(&here.concat()))
+}
+
 fn store_problem_of(error: deltabench_store::StoreError) -> Problem {
     store_problem(error)
 }
@@ -225,7 +262,7 @@ fn kind(plan: &Plan) -> String {
     kind.unwrap_or_default().to_owned()
 }
 
-fn belongs(plan: &Plan) -> Option<(&'static str, String)> {
+fn belongs(plan: &Plan) -> Option<(String, String)> {
     let session = plan.session.as_ref().filter(|part| part.number > 1);
     let all = [
         ("measures again", plan.confirms.clone()),
@@ -238,7 +275,8 @@ fn belongs(plan: &Plan) -> Option<(&'static str, String)> {
         ),
         ("is a session of", session.map(|part| part.first.clone())),
     ];
-    all.into_iter().find_map(|(what, of)| Some((what, of?)))
+    all.into_iter()
+        .find_map(|(what, of)| Some((what.to_owned(), of?)))
 }
 
 fn host(name: &str, store: &Store) -> Result<Option<Host>, deltabench_store::StoreError> {
@@ -274,10 +312,4 @@ fn comparison(plan: &Plan) -> String {
         .filter(|server| server.role != Role::Placebo);
     let all: Vec<String> = sides.map(version_key).collect();
     digest(&all.join("\n"))
-}
-
-/// A short hash of a text.
-pub(crate) fn digest(text: &str) -> String {
-    let hash = format!("{:x}", Sha256::digest(text));
-    hash.chars().take(KEY).collect()
 }

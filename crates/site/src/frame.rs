@@ -1,6 +1,7 @@
 //! What all pages of a lab have in common: head, way through the lab, tables and their words.
 
-use crate::entry::{Entry, Host, digest};
+use crate::digest::digest;
+use crate::entry::{Entry, Host};
 use crate::lab::Lab;
 use crate::outcome::Outcome;
 use crate::route::{Links, Route};

@@ -3,15 +3,16 @@
 use crate::entry::Entry;
 use crate::outcome::Outcome;
 use crate::route::Route;
+use crate::stamps::Stamps;
 use crate::withhold::Secrets;
 use crate::written::Page;
 use deltabench_compare::comparison::{Comparison, Metric};
-use deltabench_lab::{Analysed, HostTrend, KnownRuns, analyse, store_problem};
+use deltabench_lab::{Analysed, HostTrend, KnownRuns, PastRuns, analyse_among, store_problem};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_report::ReportContext;
-use deltabench_store::{LOCK_NAME, RunState, Store};
+use deltabench_store::{Kept, LOCK_NAME, RunState, Store};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +20,9 @@ use std::time::{Duration, Instant};
 
 /// Bytes of pages that are kept at most.
 const KEPT_BYTES: usize = 64 << 20;
+
+/// The name under which outcomes are kept beside the store.
+const OUTCOMES: &str = "outcomes";
 
 /// What is shown over time, in this order.
 pub(crate) const METRICS: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation];
@@ -34,6 +38,29 @@ pub(crate) struct Read {
     pub(crate) context: ReportContext,
 }
 
+/// Which runs have to do with each other, by their places.
+#[derive(Debug, Default)]
+struct Relations {
+    /// Those that belong to a run, by its name.
+    belonging: BTreeMap<String, Vec<usize>>,
+    /// Those that belong to none, by what they compare.
+    comparing: BTreeMap<String, Vec<usize>>,
+}
+
+impl Relations {
+    fn of(entries: &[Entry]) -> Self {
+        let mut all = Self::default();
+        for (at, entry) in entries.iter().enumerate() {
+            let (map, key) = match &entry.belongs {
+                Some((_, of)) => (&mut all.belonging, of),
+                None => (&mut all.comparing, &entry.comparison),
+            };
+            map.entry(key.clone()).or_default().push(at);
+        }
+        all
+    }
+}
+
 /// A lab, its runs, and what their analyses said. Nothing in it is written.
 #[derive(Debug)]
 pub struct Lab {
@@ -42,6 +69,11 @@ pub struct Lab {
     pub(crate) shows_hosts: bool,
     /// All runs, oldest first.
     pub(crate) entries: Vec<Entry>,
+    /// The places of runs in `entries`, by name and by name as a part of a path.
+    index: BTreeMap<String, usize>,
+    /// Those of all runs, where `entries` may be a part.
+    stamps: Stamps,
+    relations: Relations,
     version: i64,
     /// What runs found, by run, with the stamp of what it was read from.
     pub(crate) outcomes: BTreeMap<String, (String, Vec<Outcome>)>,
@@ -56,6 +88,8 @@ pub struct Lab {
     pub(crate) is_part: bool,
     /// The newest analysis, with its run: a page and the JSON of one run are often made together.
     newest: Option<(String, Arc<Read>)>,
+    /// The finished runs, with the version of the store that they were read from.
+    past: (Option<i64>, PastRuns),
     known: KnownRuns,
     /// What all runs say over time, with the version of the store that it was read from.
     trends: Option<(i64, Arc<Vec<HostTrend>>)>,
@@ -67,11 +101,25 @@ impl Lab {
     ///
     /// Errors: no lab there, or one that cannot be read.
     pub fn open(directory: &Path, shows_hosts: bool) -> Result<Self, Problem> {
-        let store = Store::open_to_read(directory)?;
+        Self::of(Store::open_to_read(directory)?, shows_hosts)
+    }
+
+    /// The same, computed from the records alone: what was kept beside the store is not used, and nothing is
+    /// kept.
+    ///
+    /// Errors: as [`Lab::open`].
+    pub fn open_without_kept(directory: &Path, shows_hosts: bool) -> Result<Self, Problem> {
+        Self::of(Store::open_to_read(directory)?.without_kept(), shows_hosts)
+    }
+
+    fn of(store: Store, shows_hosts: bool) -> Result<Self, Problem> {
         let mut lab = Self {
             store,
             shows_hosts,
             entries: Vec::new(),
+            index: BTreeMap::new(),
+            stamps: Stamps::default(),
+            relations: Relations::default(),
             version: 0,
             outcomes: BTreeMap::new(),
             pages: BTreeMap::new(),
@@ -81,6 +129,7 @@ impl Lab {
             until: None,
             is_part: false,
             newest: None,
+            past: (None, PastRuns::default()),
             known: KnownRuns::new(&METRICS),
             trends: None,
             places: |_| Vec::new(),
@@ -116,15 +165,25 @@ impl Lab {
         let mut known: BTreeMap<String, Entry> = { self.entries.drain(..) }
             .map(|entry| (entry.name.clone(), entry))
             .collect();
+        // The first look is at all of them, later ones at a few.
+        let kept = match known.is_empty() {
+            true => Entry::all_kept(&self.store),
+            false => BTreeMap::new(),
+        };
         for stamp in self.store.stamps().map_err(store_problem)? {
             let before = known
                 .remove(&stamp.run)
                 .filter(|entry| entry.stamp == stamp.stamp);
             self.entries.push(match before {
                 Some(entry) => entry,
-                None => Entry::read(&stamp.run, &stamp.stamp, &self.store)?,
+                None => {
+                    let kept = kept.get(&stamp.run);
+                    Entry::of(&stamp.run, &stamp.stamp, kept, &self.store)?
+                }
             });
         }
+        self.index();
+        self.stamps = Stamps::of(&self.entries);
         if !self.shows_hosts {
             self.secrets = Secrets::of(&self.entries, &self.store)?;
             for server in self.entries.iter_mut().flat_map(|entry| &mut entry.servers) {
@@ -134,6 +193,42 @@ impl Lab {
         }
         self.newest = None;
         self.forget_pages();
+        Ok(())
+    }
+
+    /// Finds these runs by their names from now on.
+    pub(crate) fn index(&mut self) {
+        self.index.clear();
+        for (at, entry) in self.entries.iter().enumerate() {
+            // A name comes before a part of a path that reads like it.
+            self.index.insert(entry.name.clone(), at);
+        }
+        for (at, entry) in self.entries.iter().enumerate() {
+            let part = crate::route::segment(&entry.name);
+            self.index.entry(part).or_insert(at);
+        }
+        self.relations = Relations::of(&self.entries);
+    }
+
+    /// The runs that belong to one, oldest first.
+    pub(crate) fn belonging_to(&self, name: &str) -> impl Iterator<Item = &Entry> {
+        let places = self.relations.belonging.get(name).into_iter().flatten();
+        places.filter_map(|at| self.entries.get(*at))
+    }
+
+    /// The runs that stand alone and compare the same versions, newest first.
+    pub(crate) fn with_versions(&self, comparison: &str) -> impl Iterator<Item = &Entry> {
+        let places = self.relations.comparing.get(comparison).into_iter();
+        let places = places.flat_map(|places| places.iter().rev());
+        places.filter_map(|at| self.entries.get(*at))
+    }
+
+    /// Reads the finished runs, unless they are known.
+    fn read_past(&mut self) -> Result<(), Problem> {
+        if self.past.0 != Some(self.version) {
+            self.past.1.refresh(&self.store)?;
+            self.past.0 = Some(self.version);
+        }
         Ok(())
     }
 
@@ -152,7 +247,8 @@ impl Lab {
         }
         let until = self.until;
         let goes_on = || until.is_none_or(|until| Instant::now() <= until);
-        let left = self.known.read(&self.store, &goes_on)?;
+        self.read_past()?;
+        let left = self.known.read(&self.past.1, &self.store, &goes_on)?;
         if left > 0 {
             return Ok(Err(left));
         }
@@ -186,8 +282,7 @@ impl Lab {
 
     /// A run by its name, as it is or as part of a path.
     pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
-        let is = |entry: &&Entry| entry.name == name || crate::route::segment(&entry.name) == name;
-        self.entries.iter().find(is)
+        self.entries.get(*self.index.get(name)?)
     }
 
     /// Lets analyses for lists begin for this long: what is missing then comes with the next look.
@@ -207,20 +302,9 @@ impl Lab {
         entry.map_or_else(Vec::new, |entry| entry.cores.clone())
     }
 
-    /// What a run depends on: its own records, the withdrawals of the lab, and runs that belong to it.
+    /// What a run depends on: its own records, runs that belong to it, and those that ended before it did.
     pub(crate) fn stamp_of(&self, entry: &Entry) -> String {
-        let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), entry.stamp.clone()];
-        for other in &self.entries {
-            let belongs = other
-                .belongs
-                .as_ref()
-                .is_some_and(|(_, of)| *of == entry.name);
-            let is_withdrawn = other.withdrawn.is_some() || other.partly_withdrawn;
-            if belongs || is_withdrawn {
-                parts.push(format!("{} {}", other.name, other.stamp));
-            }
-        }
-        crate::entry::digest(&parts.join("\n"))
+        self.stamps.of_run(&entry.name)
     }
 
     /// What a run found, from an analysis unless that is known; `None` while a measured run must not be
@@ -235,6 +319,10 @@ impl Lab {
         if let Some((_, found)) = self.outcomes.get(&name).filter(|(of, _)| *of == stamp) {
             return Ok(Some(found.clone()));
         }
+        if let Some(found) = self.kept_outcomes(&name, &stamp) {
+            self.outcomes.insert(name, (stamp, found.clone()));
+            return Ok(Some(found));
+        }
         if self.must_wait() || self.until.is_some_and(|until| Instant::now() > until) {
             return Ok(None);
         }
@@ -246,6 +334,11 @@ impl Lab {
         Ok(self.outcomes.get(&name).map(|(_, found)| found.clone()))
     }
 
+    /// What was kept beside the store of what a run found.
+    fn kept_outcomes(&self, name: &str, stamp: &str) -> Option<Vec<Outcome>> {
+        serde_json::from_str(&self.store.kept(OUTCOMES, name, stamp)?).ok()
+    }
+
     /// Analyses a run, and keeps what it found.
     ///
     /// Errors: the store cannot be read.
@@ -254,12 +347,13 @@ impl Lab {
             return Ok(Arc::clone(read));
         }
         let plan = self.store.plan(name).map_err(store_problem)?;
+        self.read_past()?;
         let Analysed {
             plan,
             comparison,
             context,
             ..
-        } = analyse(name, &plan, &self.store)?;
+        } = analyse_among(name, &plan, &self.store, &self.past.1)?;
         let read = Arc::new(Read {
             plan,
             comparison,
@@ -267,8 +361,12 @@ impl Lab {
         });
         let found = Outcome::all(&read.comparison, &read.context.invalidations);
         let stamp = self.entry(name).map(|entry| self.stamp_of(entry));
-        self.outcomes
-            .insert(name.to_owned(), (stamp.unwrap_or_default(), found));
+        let stamp = stamp.unwrap_or_default();
+        if let Ok(value) = serde_json::to_string(&found) {
+            let made_from = stamp.clone();
+            self.store.keep(OUTCOMES, name, &Kept { made_from, value });
+        }
+        self.outcomes.insert(name.to_owned(), (stamp, found));
         self.newest = Some((name.to_owned(), Arc::clone(&read)));
         Ok(read)
     }

@@ -2,10 +2,11 @@
 
 mod manifest;
 
+use crate::digest::digest;
 use crate::lab::Lab;
 use crate::page::page;
 use crate::route::{Links, Route};
-use crate::{cells, changes, compare, entry, executions, hosts, run, trends, versions};
+use crate::{cells, changes, compare, executions, hosts, run, trends, versions};
 use deltabench_model::problem::Problem;
 use deltabench_store::RunState;
 use manifest::{File, Manifest, hash};
@@ -83,6 +84,7 @@ fn only(lab: &mut Lab, wanted: &str) -> Result<(), Problem> {
     }
     lab.entries
         .retain(|entry| entry.execution.as_deref() == Some(wanted));
+    lab.index();
     lab.is_part = true;
     Ok(())
 }
@@ -202,10 +204,7 @@ fn inputs(lab: &Lab, route: &Route) -> Option<String> {
     let links = Links::of(route, true);
     let about = run::about(entry, lab, &links).into_string();
     let shows = lab.shows_hosts;
-    Some(entry::digest(&format!(
-        "{} {shows} {about}",
-        lab.stamp_of(entry)
-    )))
+    Some(digest(&format!("{} {shows} {about}", lab.stamp_of(entry))))
 }
 
 /// Writes a file next to its place and renames it.

@@ -46,18 +46,9 @@ pub(crate) fn page(lab: &mut Lab, name: &str, links: &Links) -> Result<Option<Pa
 
 /// What a run has to do with the rest of the lab.
 pub(crate) fn about(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
-    let parts: Vec<&Entry> = { lab.entries.iter() }
-        .filter(|other| {
-            other
-                .belongs
-                .as_ref()
-                .is_some_and(|(_, of)| *of == entry.name)
-        })
-        .collect();
-    let same = |other: &&Entry| {
-        other.comparison == entry.comparison && other.name != entry.name && other.belongs.is_none()
-    };
-    let times: Vec<&Entry> = lab.entries.iter().rev().filter(same).collect();
+    let parts: Vec<&Entry> = lab.belonging_to(&entry.name).collect();
+    let others = lab.with_versions(&entry.comparison);
+    let times: Vec<&Entry> = others.filter(|other| other.name != entry.name).collect();
     let newest = times.get(..TIMES.min(times.len())).unwrap_or_default();
     let mut servers = entry
         .servers

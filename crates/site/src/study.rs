@@ -1,6 +1,7 @@
 //! The runs of a study with what their lab says of them, and the tables that they make together.
 
 use crate::placed::{self, Placed};
+use crate::times::{self, Circumstances, Timed};
 use deltabench_compare::absolute::CellResult;
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Study, StudyRun, study};
@@ -33,6 +34,12 @@ pub struct Loaded {
     pub planned_base: Option<String>,
     /// What earlier runs say beside it, if it extends one.
     pub reused: Reused,
+    /// When it was first measured, milliseconds since 1970.
+    pub began_unix_ms: Option<i64>,
+    /// What may differ between two times.
+    pub circumstances: Circumstances,
+    /// Whether it does not have the base of the tables: columns of other runs show its servers.
+    pub is_elsewhere: bool,
 }
 
 impl Loaded {
@@ -52,6 +59,7 @@ impl Loaded {
             None => reused(&context.run, &plan, store)?,
             Some(_) => Reused::default(),
         };
+        let circumstances = Circumstances::of(&context, &plan, store)?;
         Ok(Self {
             host: host_of(&context.run, lab, store)?,
             placed: placed_of(&context.run, &plan, store)?,
@@ -61,6 +69,9 @@ impl Loaded {
             withdrawn: context.invalidations,
             reused,
             planned_base: context.planned_base.map(|base| resolved(&plan, base)),
+            began_unix_ms: store.began_unix_ms(&context.run).map_err(store_problem)?,
+            circumstances,
+            is_elsewhere: false,
             run: context.run,
             plan,
             comparison,
@@ -130,8 +141,8 @@ fn host_of(run: &str, lab: &Path, store: &Store) -> Result<String, Problem> {
 pub fn tables_of(loaded: &[Loaded]) -> Result<Study, Problem> {
     // Repetitions on different hosts are repetitions: hosts of one execution are no axis of it.
     let fleet = "the hosts of a fleet";
-    let runs: Vec<StudyRun<'_>> = loaded
-        .iter()
+    let shown = loaded.iter().filter(|loaded| !loaded.is_elsewhere);
+    let runs: Vec<StudyRun<'_>> = shown
         .map(|loaded| StudyRun {
             run: &loaded.run,
             plan: &loaded.plan,
@@ -142,6 +153,7 @@ pub fn tables_of(loaded: &[Loaded]) -> Result<Study, Problem> {
                 None => &loaded.host,
             },
             withdrawn: &loaded.withdrawn,
+            began_unix_ms: loaded.began_unix_ms,
             via: &loaded.reused.columns,
         })
         .collect();
@@ -151,9 +163,23 @@ pub fn tables_of(loaded: &[Loaded]) -> Result<Study, Problem> {
             study.notes.push(note.clone());
         }
     }
+    let timed: Vec<Timed<'_>> = loaded.iter().map(timed).collect();
+    study.notes.extend(times::notes(&timed));
     study.notes.extend(left_out(loaded));
     study.notes.extend(placed::notes(&placed(loaded)));
     Ok(study)
+}
+
+fn timed(loaded: &Loaded) -> Timed<'_> {
+    Timed {
+        run: &loaded.run,
+        plan: &loaded.plan,
+        comparison: &loaded.comparison,
+        host: &loaded.host,
+        began_unix_ms: loaded.began_unix_ms,
+        is_elsewhere: loaded.is_elsewhere,
+        circumstances: &loaded.circumstances,
+    }
 }
 
 /// The units of a fleet that were measured.
@@ -189,23 +215,26 @@ fn left_out(loaded: &[Loaded]) -> Vec<String> {
 
 /// What the report says besides its tables.
 pub fn study_context(loaded: &[Loaded]) -> StudyContext {
-    let part = loaded
-        .first()
-        .and_then(|first| first.plan.experiment.as_ref());
+    let mut executions: Vec<&str> = { loaded.iter() }
+        .filter_map(|one| one.plan.experiment.as_ref())
+        .map(|part| part.execution.as_str())
+        .collect();
+    executions.dedup();
+    // No command makes several of them again.
+    let is_one = executions.len() <= 1;
+    let first = loaded.first().filter(|_| is_one);
+    let part = first.and_then(|first| first.plan.experiment.as_ref());
     let heading = part.and_then(|part| {
         let scale = part.scale.as_deref();
         Experiment::read(&part.source.file, &part.source.text, scale).ok()
     });
     StudyContext {
         deltabench_version: env!("CARGO_PKG_VERSION").to_owned(),
-        execution: part.map(|part| part.execution.clone()).unwrap_or_default(),
+        execution: executions.join(" and "),
         about: heading.as_ref().and_then(Experiment::subject),
         source: heading.and_then(|heading| heading.source),
         scale: part.and_then(|part| part.scale.clone()),
-        command: loaded
-            .first()
-            .map(|first| first.plan.command.clone())
-            .unwrap_or_default(),
+        command: first.map_or_else(Vec::new, |first| first.plan.command.clone()),
         file: part.map(|part| part.source.clone()),
         runs: loaded.iter().map(facts).collect(),
     }
@@ -224,6 +253,7 @@ fn facts(loaded: &Loaded) -> StudyRunFacts {
             .map(|part| part.coordinates.clone())
             .unwrap_or_default(),
         host: loaded.host.clone(),
+        began_unix_ms: loaded.began_unix_ms,
         page: loaded.page.clone(),
         withdrawn: whole.map(|one| one.reason.clone()),
     }

@@ -12,6 +12,7 @@ use deltabench_model::units::count;
 use deltabench_report::words;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Rows of results that a build's page shows.
 const ROWS: usize = 1000;
@@ -88,9 +89,10 @@ pub(crate) fn page(lab: &mut Lab, key: &str, links: &Links) -> Result<Option<Pag
     let Some((version, runs)) = all(lab).into_iter().find(|(version, _)| version.key == key) else {
         return Ok(None);
     };
-    let runs: Vec<Entry> = runs.into_iter().cloned().collect();
+    let runs: Vec<Arc<Entry>> = { runs.into_iter().cloned() }.map(Arc::new).collect();
     let (rows, missing) = rows(lab, &runs, key)?;
     let lab = &*lab;
+    let newest: Vec<&Entry> = { runs.iter().take(ROWS / 4) }.map(Arc::as_ref).collect();
     let body = html! {
         h1 { (version.target) }
         p.muted {
@@ -107,7 +109,7 @@ pub(crate) fn page(lab: &mut Lab, key: &str, links: &Links) -> Result<Option<Pag
         }
         section {
             h2 { "Runs" }
-            (crate::runs::table(&runs.iter().take(ROWS / 4).collect::<Vec<_>>(), lab, links))
+            (crate::runs::table(&newest, lab, links))
         }
     };
     let frame = Frame {
@@ -119,10 +121,10 @@ pub(crate) fn page(lab: &mut Lab, key: &str, links: &Links) -> Result<Option<Pag
     Ok(Some(Page::html(framed(&frame)).that_waits(missing > 0)))
 }
 
-type Row = (Entry, Outcome);
+type Row = (Arc<Entry>, Outcome);
 
 /// What the runs found of a build as base or candidate, by cell, the newest of each first.
-fn rows(lab: &mut Lab, runs: &[Entry], key: &str) -> Result<(Vec<Row>, usize), Problem> {
+fn rows(lab: &mut Lab, runs: &[Arc<Entry>], key: &str) -> Result<(Vec<Row>, usize), Problem> {
     let (mut rows, mut missing) = (Vec::new(), 0);
     // More instructions are not slower: what was counted is on the page of its run.
     for entry in runs.iter().filter(|entry| entry.kind != COUNT) {
@@ -136,7 +138,7 @@ fn rows(lab: &mut Lab, runs: &[Entry], key: &str) -> Result<(Vec<Row>, usize), P
             is_base || server.is_some_and(|server| server.version.key == key)
         };
         let own = found.into_iter().filter(is_it);
-        rows.extend(own.map(|outcome| (entry.clone(), outcome)));
+        rows.extend(own.map(|outcome| (Arc::clone(entry), outcome)));
     }
     let name = |(entry, outcome): &Row| {
         entry

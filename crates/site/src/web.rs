@@ -1,7 +1,7 @@
 //! The same pages, served read only to a browser on this machine.
 //!
 //! The runtime of the server begins with [`serve`] and lives in no process that measures. Nothing here can
-//! start a measurement, and nothing writes to the lab.
+//! start a measurement, and nothing changes a record of the lab.
 
 mod answer;
 mod door;

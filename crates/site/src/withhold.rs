@@ -3,10 +3,10 @@
 //! Pages are made without what names them (command lines, machine names). What is left in findings, settings
 //! and targets is replaced in the text of the finished page.
 
-use crate::entry::{Entry, digest};
+use crate::entry::Entry;
+use crate::secret::{machine_of, path_word};
 use crate::written::{Kind, Page};
 use deltabench_lab::store_problem;
-use deltabench_model::fact::MachineName;
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use serde_json::Value;
@@ -70,33 +70,10 @@ impl Secrets {
             secrets.add(&line.result.host, "(host)");
             secrets.add(machine_of(&line.result.host), "(host)");
         }
-        for entry in entries {
-            secrets.add_run(&entry.name, store)?;
+        for (word, instead) in entries.iter().flat_map(|entry| &entry.withheld) {
+            secrets.add(word, instead);
         }
         Ok(secrets)
-    }
-
-    fn add_run(&mut self, run: &str, store: &Store) -> Result<(), Problem> {
-        let machine: Option<MachineName> = store.last_fact(run, None).map_err(store_problem)?;
-        if let Some(MachineName(name)) = machine {
-            self.add(&name, "(host)");
-            self.add(machine_of(&name), "(host)");
-        }
-        let plan = store.plan(run).map_err(store_problem)?;
-        for planned in &plan.servers {
-            let build = &planned.installation;
-            let place = build.bin_dir.display().to_string();
-            self.add(&place, &path_word(&place));
-            let Some(remote) = &build.remote else {
-                continue;
-            };
-            self.add(&remote.host, "(host)");
-            self.add(&remote.user, "(user)");
-            self.add(&remote.database, "(database)");
-            let agent = remote.agent.as_deref().unwrap_or_default();
-            self.add(agent.strip_prefix("ssh:").unwrap_or(agent), "(host)");
-        }
-        Ok(())
     }
 
     fn add(&mut self, word: &str, instead: &str) {
@@ -190,11 +167,6 @@ impl Secrets {
     }
 }
 
-/// `db1 (Intel, 2 cores)` is kept as the name of a machine: its own name comes first.
-fn machine_of(name: &str) -> &str {
-    name.split([' ', ',']).next().unwrap_or_default()
-}
-
 /// Replaces a word where it stands alone, and is no key of JSON.
 fn without_word(text: &str, word: &str, instead: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -253,12 +225,6 @@ fn path(text: &str) -> Option<(usize, String)> {
     let is_kernel = KERNEL.iter().any(|kernel| path.starts_with(kernel));
     let is_path = parts > 1 || TOP.contains(&path);
     (is_path && !is_kernel).then(|| (path.len(), path_word(path)))
-}
-
-/// What stands for a path: two of them stay apart.
-fn path_word(path: &str) -> String {
-    let hash = digest(path);
-    format!("(path {})", hash.get(..4).unwrap_or_default())
 }
 
 /// A value that its own beginning names.

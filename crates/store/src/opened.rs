@@ -37,8 +37,9 @@ impl OpenedFiles {
         read: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut opened = self.0.borrow_mut();
-        // One that could not be read may have been put back since.
-        opened.retain(|(sha256, content)| content.is_ok() || *sha256 != file.sha256);
+        // One that could not be read may have been put back since, and one that was read may be gone.
+        let is_there = sealed_run::fault_at_sight(&file.path, file.bytes).is_none();
+        opened.retain(|(sha256, content)| *sha256 != file.sha256 || (content.is_ok() && is_there));
         if !opened.iter().any(|(sha256, _)| *sha256 == file.sha256) {
             let content = sealed_run::open(&file.path, &file.sha256, file.bytes);
             opened.push((file.sha256.clone(), content));
@@ -57,7 +58,7 @@ impl OpenedFiles {
         let opened = self.0.borrow();
         let mut found = opened.iter().filter(|(sha256, _)| *sha256 == file.sha256);
         match found.next() {
-            Some((_, Ok(_))) => None,
+            Some((_, Ok(_))) => sealed_run::fault_at_sight(&file.path, file.bytes),
             Some((_, Err(why))) => Some(why.clone()),
             None => sealed_run::fault_at_sight(&file.path, file.bytes),
         }

@@ -6,10 +6,12 @@ use deltabench_model::plan::{Plan, PlannedServer};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::count;
 use rusqlite::TransactionBehavior;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How far a run has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RunState {
     /// Part of an experiment that has not been started yet.
     Planned,

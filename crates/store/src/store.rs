@@ -1,6 +1,7 @@
 //! The file: opening it, and what is stored beside slices.
 
 use crate::bulk;
+use crate::derived::Derived;
 use crate::error::StoreError;
 use crate::migrations::{is_newest, migrate};
 use crate::opened::{OpenedFiles, collect_from};
@@ -53,6 +54,8 @@ pub struct Store {
     pub(crate) copy: Option<LabCopy>,
     /// Sealed files of archived runs.
     pub(crate) opened: OpenedFiles,
+    /// What was computed from the runs.
+    pub(crate) derived: Derived,
 }
 
 impl Store {
@@ -79,6 +82,7 @@ impl Store {
             visit: None,
             copy: None,
             opened: OpenedFiles::default(),
+            derived: Derived::default(),
         })
     }
 
@@ -124,6 +128,7 @@ impl Store {
             visit: None,
             copy: None,
             opened: OpenedFiles::default(),
+            derived: Derived::default(),
         })
     }
 
@@ -336,6 +341,15 @@ impl Store {
     }
 
     pub(crate) fn parse_plan(&self, text: &str) -> Result<Plan, StoreError> {
+        // Nearly all plans are of this version, and need not be looked through first.
+        match serde_json::from_str::<Plan>(text) {
+            Ok(plan) if (plan.format.as_str(), plan.version) == PLAN_FORMAT => Ok(plan),
+            _ => self.parse_any_plan(text),
+        }
+    }
+
+    /// The same of a plan of any version, with what is wrong about it.
+    fn parse_any_plan(&self, text: &str) -> Result<Plan, StoreError> {
         let bad = |error: serde_json::Error| self.damaged(format!("plan: {error}"));
         let value: serde_json::Value = serde_json::from_str(text).map_err(bad)?;
         let version = value.get("version").and_then(serde_json::Value::as_u64);

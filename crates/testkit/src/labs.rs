@@ -31,6 +31,47 @@ pub fn lab(directory: &Path, runs: u32) -> Store {
     store
 }
 
+/// The same with so many cells in each run, as a lab of nights has them.
+pub fn wide_lab(directory: &Path, (runs, cells): (u32, u32)) -> Store {
+    let mut store = Store::open(directory).unwrap();
+    for number in 0..runs {
+        let loss = if number % 10 == 9 { 0.95 } else { 1.0 };
+        add_wide(
+            &mut store,
+            (&run_name(number), number),
+            number,
+            (cells, loss),
+        );
+    }
+    store
+}
+
+/// Adds a run to it, so many hours after the first one: its first cell has this share of the base's
+/// throughput.
+pub fn add_wide(
+    store: &mut Store,
+    (name, number): (&str, u32),
+    hour: u32,
+    (cells, share): (u32, f64),
+) {
+    let at = BEGAN + i64::from(hour) * HOUR;
+    let mut plan = plan(number);
+    let first = plan.cells[0].clone();
+    let cell = |number: u32| deltabench_model::plan::Cell {
+        workload: format!("query-{number}"),
+        ..first.clone()
+    };
+    plan.cells = (0..cells).map(cell).collect();
+    add(store, (name, &plan), at);
+    let more = 1.0 + to_f64(u64::from(number % 7)) / 1000.0;
+    let mut shares: Vec<f64> = (0..cells).map(|_| more).collect();
+    shares[0] = share;
+    small_run::keep_of(store, name, &shares);
+    store
+        .finish_run(name, RunState::Finished, at + HOUR / 6)
+        .unwrap();
+}
+
 /// Adds a finished run with the versions of run `number`, so many hours after the first one: its first cell
 /// has this share of the base's throughput.
 pub fn again(store: &mut Store, (name, number): (&str, u32), hour: u32, share: f64) {

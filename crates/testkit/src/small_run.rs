@@ -59,9 +59,13 @@ pub fn timing(blocks: u32) -> Timing {
 
 /// Eight blocks in which the candidate has these shares of the base's throughput, by cell.
 pub fn slices(shares: [f64; 3]) -> Vec<Slice> {
+    slices_of(&shares)
+}
+
+fn slices_of(shares: &[f64]) -> Vec<Slice> {
     let mut slices = Vec::new();
     for block in 0..8_u32 {
-        for (cell, share) in (0..).zip(shares) {
+        for (cell, share) in (0..).zip(shares.iter().copied()) {
             for round in 0..4 {
                 // Something to have an interval from.
                 let luck = if block % 2 == 0 { 1.002 } else { 0.998 };
@@ -84,7 +88,12 @@ pub fn slices(shares: [f64; 3]) -> Vec<Slice> {
 
 /// Stores [`slices`] in a run, visit by visit.
 pub fn keep(store: &mut Store, run: &str, shares: [f64; 3]) {
-    let all = slices(shares);
+    keep_of(store, run, &shares);
+}
+
+/// The same of a run of any number of cells.
+pub fn keep_of(store: &mut Store, run: &str, shares: &[f64]) {
+    let all = slices_of(shares);
     let visit = |slice: &Slice| (slice.block, slice.cell);
     for own in all.chunk_by(|one, next| visit(one) == visit(next)) {
         let (block, cell) = visit(&own[0]);

@@ -287,6 +287,23 @@ fn a_version_more_is_measured_with_the_anchor_and_the_newest_and_earlier_runs_st
         via["verdict"].is_null(),
         "one occasion of a distant version: {via}"
     );
+    // Both in one table: each version with its day, measured ones where there are any.
+    let both: Vec<String> = { runs.iter() }
+        .map(|run| run.execution.clone().unwrap())
+        .collect();
+    let grown = lab.run(&["report", &both[0], &both[1], "--format", "json"]);
+    let grown: Value = serde_json::from_slice(&grown.stdout).unwrap();
+    let columns = grown["tables"][0]["columns"].as_array().unwrap();
+    let name = |at: usize| columns[at]["name"].as_str().unwrap();
+    assert_eq!(
+        (columns.len(), name(1)),
+        (4, "postgres:9.6.24"),
+        "{columns:?}"
+    );
+    let times = |at: usize| columns[at]["measured"].as_array().unwrap().len();
+    assert_eq!([0, 1, 2, 3].map(times), [2, 1, 2, 1], "{columns:?}");
+    let notes = grown["notes"].to_string();
+    assert!(notes.contains("measured at 2 times: "), "{notes}");
     let again = extend("postgres:17.11", &["--remeasure", "--dry-run"]);
     assert_eq!(again.status.code(), Some(2), "{}", text(&again.stderr));
 }

@@ -1,7 +1,7 @@
 //! The figures of the runs, laid out so that tables can ask for them by name.
 
 use super::places::{Places, base_name};
-use super::{StudyRun, ViaColumn, ViaFigure, distinct, one_worker};
+use super::{Measured, StudyRun, ViaColumn, ViaFigure, distinct, one_worker};
 use crate::absolute::CellResult;
 use crate::comparison::{CellComparison, Metric, MetricComparison, Verdict};
 use crate::sample::BlockValue;
@@ -148,11 +148,40 @@ impl<'a> Set<'a> {
         })
     }
 
-    /// The servers that earlier runs stand for, each once.
+    /// The servers that earlier runs stand for, each once, without those that a run here has measured.
     pub(super) fn via(&self) -> Vec<&'a ViaColumn> {
+        let measured = self.servers();
         let mut known = BTreeSet::new();
         let all = self.runs.iter().flat_map(|run| run.source.via);
-        all.filter(|via| known.insert(via.name.as_str())).collect()
+        all.filter(|via| !measured.contains(&via.server.as_str()))
+            .filter(|via| known.insert(via.name.as_str()))
+            .collect()
+    }
+
+    /// When and where a server was measured with this number of clients, oldest first.
+    pub(super) fn measured(&self, server: &str, clients: u32) -> Vec<Measured> {
+        let has = |run: &&Collected<'a>| {
+            run.servers.iter().any(|(_, name)| name == server)
+                && run.cells.keys().any(|(_, number)| *number == clients)
+        };
+        let of = |run: &Collected<'a>| {
+            let StudyRun {
+                run,
+                plan,
+                host,
+                began_unix_ms,
+                ..
+            } = run.source;
+            Measured {
+                began_unix_ms,
+                run: run.to_owned(),
+                execution: plan.experiment.as_ref().map(|part| part.execution.clone()),
+                host: host.to_owned(),
+            }
+        };
+        let mut all: Vec<Measured> = self.runs.iter().filter(has).map(of).collect();
+        all.sort();
+        all
     }
 
     /// What earlier runs say of such a server in a cell. Repetitions have it from the same runs, so that the

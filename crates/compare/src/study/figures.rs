@@ -37,6 +37,7 @@ pub(super) fn column(name: impl Into<String>) -> Column {
     Column {
         name: name.into(),
         cost_per_month: None,
+        measured: Vec::new(),
     }
 }
 

@@ -22,11 +22,13 @@ pub(super) struct Places<'a> {
     pub(super) parts: Vec<StudyRun<'a>>,
     /// Runs in which nothing is measured yet.
     pub(super) unmeasured: Vec<StudyRun<'a>>,
+    /// Whether its columns need dates: runs are not all parts of one execution.
+    pub(super) several_times: bool,
 }
 
 impl<'a> Places<'a> {
-    /// Errors: no run; one twice; runs of different experiments, scales or bases; runs that stand in the same
-    /// place and did not do the same.
+    /// Errors: no run; one twice; runs of different bases; runs that stand in the same place and did not do
+    /// the same.
     pub(super) fn new(runs: &[StudyRun<'a>]) -> Result<Self, Problem> {
         // A first session stands for all of them.
         let (parts, mut runs): (Vec<StudyRun<'a>>, Vec<StudyRun<'a>>) =
@@ -59,7 +61,13 @@ impl<'a> Places<'a> {
         };
         let runs: Vec<_> = runs.into_iter().map(place).collect();
         same_work(&runs)?;
+        let execution = |run: &StudyRun<'_>| {
+            let part = run.plan.experiment.as_ref();
+            part.map_or(run.run.to_owned(), |part| part.execution.clone())
+        };
+        let executions = distinct(runs.iter().map(|(run, _)| execution(run)));
         Ok(Self {
+            several_times: executions.len() > 1,
             dimensions,
             runs,
             parts,
@@ -109,30 +117,42 @@ fn is_measured(run: &StudyRun<'_>) -> bool {
         || (run.plan.servers.len() == 1 && alone.any(|result| result.total.operations > 0))
 }
 
-/// What a run that is no part of an experiment is placed by, if runs differ in it.
+/// What runs are placed by that are not parts of one experiment, if they differ in it.
 const DERIVED: [&str; 5] = ["rows", "tables", "scale", "memory", "storage"];
 
-/// The axes of the parts; of runs outside of experiments what differs between them.
+/// The axes of the parts; of runs that are not parts of one experiment also what differs between them.
 fn part_dimensions(runs: &[StudyRun<'_>]) -> Vec<Dimension> {
     let of_parts = runs.iter().filter_map(|run| run.plan.experiment.as_ref());
-    let mut names = distinct(of_parts.flat_map(|part| part.coordinates.iter().map(|(n, _)| n)));
-    let derived = DERIVED.map(str::to_owned);
-    let outside = runs.iter().all(|run| run.plan.experiment.is_none());
-    if outside {
-        names = derived.iter().collect();
+    let own = distinct(of_parts.flat_map(|part| part.coordinates.iter().map(|(n, _)| n.clone())));
+    let mut names = own.clone();
+    if !is_one_experiment(runs) {
+        let more = DERIVED
+            .into_iter()
+            .filter(|name| own.iter().all(|own| own != name));
+        names.extend(more.map(str::to_owned));
     }
-    let dimension = |name: &String| {
+    let dimension = |name: String| {
         let mut dimension = Dimension {
             axis: Axis::Part,
-            name: name.clone(),
+            name,
             values: Vec::new(),
         };
         dimension.values = distinct(runs.iter().map(|run| value(run, &dimension)));
         dimension
     };
     let all = names.into_iter().map(dimension);
-    all.filter(|dimension| !outside || dimension.values.len() > 1)
+    all.filter(|dimension| own.contains(&dimension.name) || dimension.values.len() > 1)
         .collect()
+}
+
+/// Whether all runs are parts of one experiment at one scale.
+fn is_one_experiment(runs: &[StudyRun<'_>]) -> bool {
+    let experiment = |run: &StudyRun<'_>| {
+        let part = run.plan.experiment.as_ref()?;
+        Some((part.experiment.clone(), part.scale.clone()))
+    };
+    let first = runs.first().and_then(experiment);
+    first.is_some() && runs.iter().all(|run| experiment(run) == first)
 }
 
 /// Where a run stands on a dimension: as its part says, else as its plan does.
@@ -212,27 +232,11 @@ fn check(runs: &[StudyRun<'_>], parts: &[StudyRun<'_>]) -> Result<(), Problem> {
             .collect();
         lines.join("\n")
     };
-    let experiment = |run: &StudyRun<'_>| {
-        let part = run.plan.experiment.as_ref();
-        part.map(|part| (part.experiment.clone(), part.scale.clone()))
-    };
-    if runs.iter().any(|run| experiment(run) != experiment(first)) {
-        let words = |run: &StudyRun<'_>| match experiment(run) {
-            None => "no experiment".to_owned(),
-            Some((name, None)) => format!("{name}, as written"),
-            Some((name, Some(scale))) => format!("{name} at scale {scale}"),
-        };
-        return Err(
-            Problem::new("these runs belong to different experiments or scales")
-                .detail(listing(&words))
-                .hint("report each experiment and scale by its own name: deltabench report NAME"),
-        );
-    }
     let base = |run: &StudyRun<'_>| base_name(run.plan);
     if runs.iter().any(|run| base(run) != base(first)) {
         return Err(Problem::new("these runs have different bases")
             .detail(listing(&base))
-            .hint("name runs with the same base: deltabench report RUN RUN"));
+            .hint("name a server that all of them have: `deltabench report … --base TARGET`"));
     }
     Ok(())
 }
@@ -264,8 +268,8 @@ fn same_work(runs: &[(StudyRun<'_>, Vec<usize>)]) -> Result<(), Problem> {
             ))
             .detail(format!("they differ in {}", other.join(", ")))
             .hint(
-                "compare servers that differ in one run: deltabench compare BASE CANDIDATE …, \
-                 or an experiment",
+                "one table has one kind of work: make reports of their own, or compare servers that \
+                 differ in one run, `deltabench compare BASE CANDIDATE …`, or in one experiment",
             ));
         }
     }

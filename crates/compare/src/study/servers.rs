@@ -3,7 +3,7 @@
 use super::collect::{Place, Set, Usable, number};
 use super::figures::{ONE, absolutes, column, figure, level, ratios, row};
 use super::places::Places;
-use super::{Axis, Figure, GroupSpread, StudyTable, spreads, via};
+use super::{Axis, Column, Figure, GroupSpread, StudyTable, spreads, via};
 use crate::comparison::{CellComparison, Metric, Ratio, Verdict};
 use crate::hours;
 use crate::loads::{Judged, Loads};
@@ -91,7 +91,7 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(StudyTable, Vec
                     .into_iter()
                     .chain(places.coordinates(&set.position, None))
                     .collect(),
-                columns: names.iter().map(|name| column(*name)).collect(),
+                columns: columns(places, set, clients),
                 base: 0,
                 of_ratios: false,
                 rows: rows.collect(),
@@ -107,6 +107,18 @@ pub(super) fn tables(places: &Places<'_>, set: &Set<'_>) -> Vec<(StudyTable, Vec
         }
     }
     tables
+}
+
+/// A column for each server, with dates where not all are of one time.
+fn columns(places: &Places<'_>, set: &Set<'_>, clients: u32) -> Vec<Column> {
+    let head = |name: &str| Column {
+        measured: match places.several_times {
+            true => set.measured(name, clients),
+            false => Vec::new(),
+        },
+        ..column(name)
+    };
+    set.servers().into_iter().map(head).collect()
 }
 
 fn title(metric: Metric, base: &str, workers: &str, place: &str) -> String {

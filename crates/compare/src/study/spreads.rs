@@ -8,7 +8,7 @@ use crate::loads::pooled;
 use crate::sample::BlockValue;
 use crate::summaries::joint_ratio;
 use deltabench_model::plan::Group;
-use deltabench_stats::summary::{mean, median, sample_sd};
+use deltabench_stats::summary::{geometric_mean, mean, median, sample_sd};
 
 /// Of each group of a table along servers, of all ranges where they are in two groups, then of all rows.
 pub(super) fn spreads(table: &StudyTable, set: &Set<'_>, clients: u32) -> Vec<GroupSpread> {
@@ -57,7 +57,8 @@ fn spread(
         geometric: if column == table.base {
             Some(ONE)
         } else {
-            geometric(set, &names, clients, &server.name, table.metric)
+            let found = geometric(set, &names, clients, &server.name, table.metric);
+            found.or_else(|| geometric_via(set, &names, clients, &server.name, table.metric))
         },
     })
 }
@@ -91,6 +92,33 @@ fn geometric(
         })
         .collect();
     pooled(&loads?)
+}
+
+/// The geometric mean over rows that earlier runs stand for. Nobody knows how their errors go together, so
+/// the interval is as wide as if all rows erred in one direction: half its logarithm is the mean of theirs.
+fn geometric_via(
+    set: &Set<'_>,
+    rows: &[&str],
+    clients: u32,
+    server: &str,
+    metric: Metric,
+) -> Option<Ratio> {
+    let ratios: Option<Vec<Ratio>> = rows
+        .iter()
+        .map(|row| Some(set.via_figure(server, (row, clients), metric)?.ratio))
+        .collect();
+    let ratios = ratios?;
+    let over = |of: &dyn Fn(&Ratio) -> Option<f64>| {
+        let values: Option<Vec<f64>> = ratios.iter().map(of).collect();
+        geometric_mean(&values?)
+    };
+    let low = over(&|ratio| Some(ratio.ci95?.0));
+    let high = over(&|ratio| Some(ratio.ci95?.1));
+    Some(Ratio {
+        estimate: over(&|ratio| Some(ratio.estimate))?,
+        ci95: low.zip(high),
+        ci90: None,
+    })
 }
 
 fn of_run<'a>(place: &Place<'_, 'a>, metric: Metric) -> Option<(&'a str, Vec<BlockValue>)> {

@@ -2,7 +2,7 @@
 
 use super::collect::Set;
 use super::figures::{column, figure};
-use super::{Figure, StudyTable};
+use super::{Column, Figure, StudyTable};
 use crate::comparison::{Metric, Verdict};
 use crate::judge::{decide, gain};
 use crate::thresholds::log_delta;
@@ -36,7 +36,11 @@ pub(super) fn insert(table: &mut StudyTable, set: &Set<'_>, clients: u32) {
         if figures.iter().all(Option::is_none) {
             continue;
         }
-        table.columns.insert(at, column(&via.name));
+        let head = Column {
+            measured: via.measured.clone(),
+            ..column(&via.name)
+        };
+        table.columns.insert(at, head);
         for (row, figure) in table.rows.iter_mut().zip(figures) {
             row.figures.insert(at, figure);
         }

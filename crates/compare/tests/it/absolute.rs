@@ -171,6 +171,7 @@ fn one<'a>(
         results: &[],
         host,
         withdrawn: &[],
+        began_unix_ms: None,
         via: &[],
     }
 }
@@ -311,6 +312,7 @@ fn withdrawn_points_are_unfit_and_in_no_segment() {
     }];
     let run = StudyRun {
         withdrawn: &withdrawn,
+        began_unix_ms: None,
         via: &[],
         ..one(&plan, &comparison, "r1", "box")
     };

@@ -35,6 +35,8 @@ mod study;
 mod study_calibration;
 mod study_model;
 mod study_parts;
+#[cfg(test)]
+mod study_times;
 mod tails;
 mod trust;
 mod verdicts;

@@ -151,6 +151,7 @@ pub fn of<'a>(plans: &'a [Plan], comparisons: &'a [Comparison]) -> Vec<StudyRun<
         results: &[],
         host: "box",
         withdrawn: &[],
+        began_unix_ms: None,
         via: &[],
     })
     .collect()

@@ -1,11 +1,12 @@
 //! What runs said, kept so that a further look judges only what is new.
 
-use super::{Found, HostTrend, Past, past};
-use crate::judged::Judged;
+use super::{Found, HostTrend};
+use crate::past::{Past, PastRuns};
 use crate::series::stored;
 use crate::store_problem;
-use crate::withdrawal::leave_out;
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
+use crate::told::{Told, ToldCell};
+use crate::withdrawal::is_withdrawn;
+use deltabench_compare::comparison::Metric;
 use deltabench_model::installation::Installation;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::occasion::Series;
@@ -13,6 +14,7 @@ use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_store::{AnchorChange, Store};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What a run says of itself, and what its cells are.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ pub(super) struct Said {
 #[derive(Debug)]
 pub struct KnownRuns {
     metrics: Vec<Metric>,
-    runs: Vec<Past>,
+    runs: Vec<Arc<Past>>,
     /// By run, with the text of what it was judged from; `None` for one that does not count.
     judged: BTreeMap<String, (String, Option<JudgedRun>)>,
     anchors: Vec<AnchorChange>,
@@ -54,17 +56,22 @@ impl KnownRuns {
         }
     }
 
-    /// Judges the runs that it does not know, as long as `goes_on` says so; returns how many are left.
+    /// Judges the runs that nobody has judged yet, as long as `goes_on` says so; returns how many are left.
     ///
     /// Errors: the store cannot be read.
-    pub fn read(&mut self, store: &Store, goes_on: &dyn Fn() -> bool) -> Result<usize, Problem> {
-        self.judge(past(store)?, store, goes_on)
+    pub fn read(
+        &mut self,
+        past: &PastRuns,
+        store: &Store,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<usize, Problem> {
+        self.judge(past.all().to_vec(), store, goes_on)
     }
 
     /// The same of these runs.
     pub(super) fn judge(
         &mut self,
-        runs: Vec<Past>,
+        runs: Vec<Arc<Past>>,
         store: &Store,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<usize, Problem> {
@@ -74,7 +81,7 @@ impl KnownRuns {
         let mut left = 0;
         for past in &self.runs {
             let withdrawn = store.invalidations(&past.name).map_err(store_problem)?;
-            let stamp = format!("{} {withdrawn:?}", past.ended_ms);
+            let stamp = format!("{} {} {withdrawn:?}", past.ended_ms, past.stamp);
             let known = before.remove(&past.name).filter(|(of, _)| *of == stamp);
             let judged = match known {
                 Some((_, judged)) => judged,
@@ -82,7 +89,7 @@ impl KnownRuns {
                     left += 1;
                     continue;
                 }
-                None => past.judged(store, &withdrawn, &self.metrics)?,
+                None => judged(past, store, &withdrawn, &self.metrics)?,
             };
             self.judged.insert(past.name.clone(), (stamp, judged));
         }
@@ -119,39 +126,32 @@ impl KnownRuns {
     }
 }
 
-impl Past {
-    /// Judges it by its own records; `None` for one that does not count.
-    fn judged(
-        &self,
-        store: &Store,
-        withdrawn: &[Invalidation],
-        metrics: &[Metric],
-    ) -> Result<Option<JudgedRun>, Problem> {
-        if withdrawn.iter().any(|one| one.cell.is_none()) {
-            return Ok(None);
-        }
-        let mut comparison = Judged::of(&self.name, &self.plan, store)?.into_comparison();
-        leave_out(&mut comparison, withdrawn);
-        let series = stored(&self.name, &self.plan, store)?;
-        let fit = comparison.host_ok;
-        Ok(fit.then(|| JudgedRun {
-            said: said(&comparison, metrics),
-            series,
-        }))
+/// What a run says by its own records; `None` for one that does not count.
+fn judged(
+    past: &Past,
+    store: &Store,
+    withdrawn: &[Invalidation],
+    metrics: &[Metric],
+) -> Result<Option<JudgedRun>, Problem> {
+    if withdrawn.iter().any(|one| one.cell.is_none()) {
+        return Ok(None);
     }
+    let mut told = Told::of(past, metrics, store)?;
+    told.cells
+        .retain(|cell| !is_withdrawn(withdrawn, cell.cell));
+    let series = stored(&past.name, &past.plan, store)?;
+    Ok(told.host_ok.then(|| JudgedRun {
+        said: said(&told, metrics),
+        series,
+    }))
 }
 
 /// What the cells say that the run's own report trusts.
-fn said(comparison: &Comparison, metrics: &[Metric]) -> Vec<Said> {
-    let says = |one: &&CellComparison| one.says_something() && one.verdict != Verdict::Unfit;
-    let of = |one: &CellComparison| {
+fn said(told: &Told, metrics: &[Metric]) -> Vec<Said> {
+    let of = |one: &ToldCell| {
         let values = |(at, metric): (usize, &Metric)| {
-            let known = one.metric(*metric).filter(|known| known.blocks.len() > 1)?;
-            let blocks = known
-                .numbers
-                .iter()
-                .copied()
-                .zip(known.blocks.iter().copied());
+            let (blocks, numbers) = one.metric(*metric).filter(|(blocks, _)| blocks.len() > 1)?;
+            let blocks = numbers.iter().copied().zip(blocks.iter().copied());
             Some((at, blocks.collect()))
         };
         Said {
@@ -159,9 +159,10 @@ fn said(comparison: &Comparison, metrics: &[Metric]) -> Vec<Said> {
             candidate: one.candidate,
             delta: one.delta,
             interval_level: one.interval_level,
-            contended: one.interference.contended,
+            contended: one.contended,
             values: metrics.iter().enumerate().filter_map(values).collect(),
         }
     };
-    comparison.cells.iter().filter(says).map(of).collect()
+    let trusted = told.cells.iter().filter(|one| !one.unfit);
+    trusted.map(of).collect()
 }

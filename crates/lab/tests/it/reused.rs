@@ -2,7 +2,7 @@
 
 use deltabench_compare::comparison::{Metric, Verdict};
 use deltabench_compare::study::ViaFigure;
-use deltabench_lab::{Reused, reused, series_of};
+use deltabench_lab::{Reused, reused, series_of, through};
 use deltabench_model::fact::Settings;
 use deltabench_model::installation::{Origin, Setting};
 use deltabench_model::occasion::{HostClass, HostIdentity, Occasion};
@@ -201,6 +201,61 @@ fn what_is_not_equal_is_not_used_and_says_what_differs() {
         reused.notes[0].ends_with("beside another build of the anchor"),
         "{reused:?}"
     );
+}
+
+#[test]
+fn a_server_that_both_have_leads_to_those_of_a_run_without_the_base() {
+    let mut lab = Lab::new();
+    let (first, second) = (plan(2, (17, 6)), plan(6, (17, 8)));
+    lab.run("old", &first, 0, 0.90, HERE);
+    lab.run("new", &second, 100, 0.95, HERE);
+    lab.run("far", &plan(7, (17, 9)), 200, 1.0, HERE);
+    // It ends later than what is named.
+    lab.run("later", &plan(6, (17, 8)), 5000, 0.5, HERE);
+    let until = 400 * MINUTE;
+    let of = |lab: &Lab, run: &str, plan: &Plan| {
+        through(("old", &first), (run, plan), until, &lab.store).unwrap()
+    };
+    let found = of(&lab, "new", &second).unwrap();
+    let names: Vec<&str> = found.columns.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["postgres:17.8 via 17.6 (1 occasion)"]);
+    assert_eq!(found.columns[0].server, "postgres:17.8");
+    let began: Vec<Option<i64>> = { found.columns[0].measured.iter() }
+        .map(|one| one.began_unix_ms)
+        .collect();
+    assert_eq!(began, [Some(100 * MINUTE)]);
+    let figure = throughput(&found, 0);
+    assert!(
+        (figure.ratio.estimate - 0.90 * 0.95).abs() < 0.002,
+        "{figure:?}"
+    );
+    let (low, high) = figure.ratio.ci95.unwrap();
+    let direct = throughput(&lab.extended("old", |_| {}), 0)
+        .ratio
+        .ci95
+        .unwrap();
+    let width = |(low, high): (f64, f64)| (high / low).ln();
+    assert!(
+        width((low, high)) > width(direct),
+        "two steps are less sure than one"
+    );
+    let nothing = of(&lab, "far", &plan(7, (17, 9))).unwrap_err();
+    assert!(nothing.contains("no server that both have"), "{nothing}");
+    let mut other = plan(2, (17, 9));
+    other.data.rows = 77;
+    lab.run("sizes", &other, 300, 1.0, HERE);
+    let differs = of(&lab, "sizes", &other).unwrap_err();
+    assert!(
+        differs.ends_with("is another cell now: `data` differs"),
+        "{differs}"
+    );
+    let elsewhere = Measured {
+        machine: "b",
+        ..HERE
+    };
+    lab.run("elsewhere", &second, 350, 1.0, elsewhere);
+    let host = of(&lab, "elsewhere", &second).unwrap_err();
+    assert_eq!(host, "it was measured on another host");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Versions over all runs of a machine.
 
 use deltabench_compare::comparison::{Metric, Verdict};
-use deltabench_lab::{HostTrend, Judged, KnownRuns, series_of, trends};
+use deltabench_lab::{HostTrend, Judged, KnownRuns, PastRuns, series_of, trends};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Installation, Origin, Recipe};
 use deltabench_model::invalidation::Invalidation;
@@ -336,16 +336,20 @@ fn what_is_known_of_runs_is_kept_and_withdrawals_are_seen() {
     let mut lab = Lab::new();
     lab.run("r1", &plan(2, 6), 0, 0.9);
     let mut known = KnownRuns::new(&[Metric::Throughput]);
+    let read = |known: &mut KnownRuns, store: &Store, goes_on: bool| {
+        let past = PastRuns::read(store).unwrap();
+        known.read(&past, store, &|| goes_on).unwrap()
+    };
     assert_eq!(
-        known.read(&lab.store, &|| false).unwrap(),
+        read(&mut known, &lab.store, false),
         1,
         "it must not judge yet"
     );
     assert!(known.trends(&|_| Vec::new()).is_empty());
-    assert_eq!(known.read(&lab.store, &|| true).unwrap(), 0);
+    assert_eq!(read(&mut known, &lab.store, true), 0);
     assert_eq!(known.trends(&|_| Vec::new())[0].changes.len(), 1);
     // Nothing new: nothing to judge.
-    assert_eq!(known.read(&lab.store, &|| false).unwrap(), 0);
+    assert_eq!(read(&mut known, &lab.store, false), 0);
     let withdrawn = Invalidation {
         cell: None,
         reason: "a backup ran".to_owned(),
@@ -353,11 +357,11 @@ fn what_is_known_of_runs_is_kept_and_withdrawals_are_seen() {
     };
     lab.store.invalidate("r1", &withdrawn).unwrap();
     assert_eq!(
-        known.read(&lab.store, &|| false).unwrap(),
+        read(&mut known, &lab.store, false),
         1,
         "it is another one now"
     );
-    assert_eq!(known.read(&lab.store, &|| true).unwrap(), 0);
+    assert_eq!(read(&mut known, &lab.store, true), 0);
     assert!(known.trends(&|_| Vec::new()).is_empty());
 }
 

@@ -40,6 +40,8 @@ pub struct StudyRunFacts {
     pub coordinates: Vec<(String, String)>,
     /// The machine, in a few words.
     pub host: String,
+    /// When it was first measured, milliseconds since 1970; absent where that is not known.
+    pub began_unix_ms: Option<i64>,
     /// Where its own page is, relative to the study's page; absent where there is none.
     pub page: Option<String>,
     /// Why it is withdrawn; absent where it is not.

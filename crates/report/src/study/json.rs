@@ -53,7 +53,19 @@ fn report(study: &Study, context: &StudyContext) -> Value {
 fn table(table: &StudyTable) -> Value {
     let columns = table.columns.iter().map(|column| {
         let cost = column.cost_per_month.and_then(finite);
-        known(json!({"name": column.name, "cost_per_month": cost}))
+        let measured = column.measured.iter().map(|one| {
+            known(json!({
+                "began_unix_ms": one.began_unix_ms,
+                "run": one.run,
+                "execution": one.execution,
+                "host": one.host,
+            }))
+        });
+        known(json!({
+            "name": column.name,
+            "cost_per_month": cost,
+            "measured": unless_empty(measured),
+        }))
     });
     let notes = table.notes.iter().map(|note| json!(note));
     known(json!({
@@ -185,6 +197,7 @@ fn run(run: &StudyRunFacts) -> Value {
         "repetition": (run.repetition > 0).then_some(run.repetition),
         "coordinates": run.coordinates,
         "host": unless_blank(&run.host),
+        "began_unix_ms": run.began_unix_ms,
         "withdrawn": run.withdrawn,
     }))
 }

@@ -214,6 +214,7 @@ fn runs(context: &StudyContext) -> Section {
             run.state.clone(),
             run.host.clone(),
         ];
+        texts.extend(run.began_unix_ms.map(words::date));
         texts.retain(|text| !text.is_empty());
         let withdrawn = run.withdrawn.as_ref();
         texts.extend(withdrawn.map(|reason| format!("withdrawn: {reason}")));

@@ -60,6 +60,7 @@ fn runs(context: &StudyContext, width: usize) -> Vec<String> {
         let mut texts = vec![format!("run {}", run.run)];
         texts.extend(Some(run.place()).filter(|place| !place.is_empty()));
         texts.extend([run.state.clone(), run.host.clone()]);
+        texts.extend(run.began_unix_ms.map(words::date));
         texts.retain(|text| !text.is_empty());
         let withdrawn = run.withdrawn.as_ref();
         texts.extend(withdrawn.map(|reason| format!("withdrawn: {reason}")));

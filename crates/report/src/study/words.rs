@@ -272,12 +272,32 @@ pub(crate) fn base_name(table: &StudyTable) -> &str {
         .map_or(words::UNKNOWN, |column| column.name.as_str())
 }
 
-/// A column's head, with its price where it has one: `gp3-3000 (442.32 a month)`.
+/// A column's head, with its price and its dates where it has any: `gp3-3000 (442.32 a month)`,
+/// `postgres:18.6, 2026-11-24`.
 pub(crate) fn column_name(column: &Column) -> String {
-    match column.cost_per_month {
+    let name = match column.cost_per_month {
         Some(cost) => format!("{} ({cost:.2} a month)", column.name),
         None => column.name.clone(),
+    };
+    match days(column) {
+        Some(days) => format!("{name}, {days}"),
+        None => name,
     }
+}
+
+/// The days on which a column was measured: `2026-11-24`, `2026-11-20 and 2026-11-24`, or the first and the
+/// last of more.
+pub(crate) fn days(column: &Column) -> Option<String> {
+    let began = { column.measured.iter() }.filter_map(|one| one.began_unix_ms);
+    let mut days: Vec<String> = began.map(words::day).collect();
+    days.sort();
+    days.dedup();
+    Some(match days.as_slice() {
+        [] => return None,
+        [one] => one.clone(),
+        [one, two] => format!("{one} and {two}"),
+        [first, .., last] => format!("{first} to {last}, {} days", days.len()),
+    })
 }
 
 /// What signs in the tables mean: only those that occur.

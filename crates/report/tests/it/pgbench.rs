@@ -275,6 +275,7 @@ fn the_grids_of_a_study_in_every_form() {
         results: &context.results,
         host: "box",
         withdrawn: &[],
+        began_unix_ms: None,
         via: &[],
     };
     let study = deltabench_compare::study::study(&[run]).unwrap();

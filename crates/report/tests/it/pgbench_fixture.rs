@@ -207,6 +207,7 @@ pub fn analysed(plan: &Plan, slices: &[Slice]) -> (Comparison, ReportContext) {
         results: &context.results,
         host: "box",
         withdrawn: &[],
+        began_unix_ms: None,
         via: &[],
     })
     .unwrap();

@@ -163,6 +163,7 @@ fn nothing_is_said_of_clients_and_servers_in_a_study() {
         results: &full.context.results,
         host,
         withdrawn: &[],
+        began_unix_ms: None,
         via: &[],
     };
     let study = study(&[place("r1", "one"), place("r2", "other")]).unwrap();

@@ -379,6 +379,7 @@ pub fn changed(blocks: u32, change: impl Fn(&mut RocksdbReport)) -> Full {
         results: &context.results,
         host: "box",
         withdrawn: &[],
+        began_unix_ms: None,
         via: &[],
     })
     .unwrap();

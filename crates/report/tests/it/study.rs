@@ -281,6 +281,7 @@ fn computed() -> Study {
         results: &[],
         host,
         withdrawn: &[],
+        began_unix_ms: None,
         via: &[],
     };
     deltabench_compare::study::study(&[run("a", "xeon"), run("b", "epyc")]).unwrap()

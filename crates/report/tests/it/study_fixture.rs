@@ -106,6 +106,7 @@ fn columns(names: &[&str]) -> Vec<Column> {
         .map(|name| Column {
             name: (*name).to_owned(),
             cost_per_month: None,
+            measured: Vec::new(),
         })
         .collect()
 }
@@ -279,6 +280,7 @@ fn storage() -> StudyTable {
             .map(|(name, cost)| Column {
                 name: (*name).to_owned(),
                 cost_per_month: Some(*cost),
+                measured: Vec::new(),
             })
             .collect(),
         base: 0,
@@ -493,6 +495,7 @@ pub fn study_context() -> StudyContext {
         group: None,
         repetition: 1,
         coordinates: pairs(&[("storage", storage)]),
+        began_unix_ms: None,
         host: "Intel Xeon, 2 cores, Linux 6.8".to_owned(),
         page: page.then(|| format!("../20261121-104{part}-7f3a/report.html")),
         withdrawn: None,

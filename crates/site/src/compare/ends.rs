@@ -1,6 +1,7 @@
 //! What an address asks to compare: versions, or servers of runs.
 
-use crate::entry::{Entry, Server, digest};
+use crate::digest::digest;
+use crate::entry::{Entry, Server};
 use crate::lab::Lab;
 use deltabench_model::plan::Role;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Who may come in: the names under which the server is called, and the token of visitors from elsewhere.
 
-use crate::entry::digest;
+use crate::digest::digest;
 use hyper::HeaderMap;
 use hyper::header::{COOKIE, HOST};
 use sha2::{Digest, Sha256};

@@ -1,6 +1,10 @@
 //! The pages of a lab from outside: published, served, and what both have in common.
 
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
+mod large;
+#[cfg(test)]
 mod over_time;
 #[cfg(test)]
 mod published;

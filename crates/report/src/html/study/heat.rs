@@ -33,6 +33,7 @@ pub(super) fn table(study: &Study, table: &StudyTable) -> Markup {
                                 @if let Some(cost) = column.cost_per_month {
                                     br; small { (format!("{cost:.2}")) " a month" }
                                 }
+                                @if let Some(days) = study_words::days(column) { br; small { (days) } }
                             }
                         }
                     }

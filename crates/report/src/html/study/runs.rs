@@ -39,7 +39,10 @@ fn row(run: &StudyRunFacts) -> Markup {
                 (run.state)
                 @if let Some(reason) = &run.withdrawn { br; small.doubt { "withdrawn: " (reason) } }
             }
-            td { (run.host) }
+            td {
+                (run.host)
+                @if let Some(began) = run.began_unix_ms { br; small { (words::date(began)) } }
+            }
         }
     }
 }

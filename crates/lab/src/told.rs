@@ -1,0 +1,140 @@
+//! What a run told by itself, in short: the part of its judgement that trends and other hours rest on.
+//!
+//! It is kept beside the store, with what it was made from. Nothing that other runs say and nothing that
+//! people withdrew is in it, so it holds as long as the run's own records and the analysis stay as they are.
+
+use crate::judged::Judged;
+use crate::past::Past;
+use deltabench_compare::comparison::{
+    CellComparison, Comparison, Metric, MetricComparison, Verdict,
+};
+use deltabench_model::plan::{CellId, ServerId};
+use deltabench_model::problem::Problem;
+use deltabench_store::{Kept, Store};
+use serde::{Deserialize, Serialize};
+
+/// The analysis: a hash of the sources that a judgement comes from (`build.rs`).
+pub const ANALYSIS: &str = env!("DELTABENCH_ANALYSIS");
+
+/// What trends read of every run.
+pub(crate) const PRIMARY: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation];
+
+/// The names under which both parts are kept. Few runs are asked for their latencies.
+const KEPT: &str = "told";
+const KEPT_LATENCIES: &str = "told-latencies";
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Told {
+    pub(crate) host_ok: bool,
+    /// Those that say something.
+    pub(crate) cells: Vec<ToldCell>,
+}
+
+/// A candidate in a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ToldCell {
+    pub(crate) cell: CellId,
+    pub(crate) candidate: ServerId,
+    /// Whether the run's own report does not trust it.
+    pub(crate) unfit: bool,
+    pub(crate) delta: f64,
+    pub(crate) interval_level: f64,
+    pub(crate) contended: bool,
+    metrics: Vec<ToldMetric>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct ToldMetric {
+    key: String,
+    /// Log-ratios of blocks.
+    blocks: Vec<f64>,
+    /// Their numbers.
+    numbers: Vec<u32>,
+}
+
+impl Told {
+    /// What a run tells of these metrics at least, judged if that is not known.
+    ///
+    /// Errors: the store cannot be read.
+    pub(crate) fn of(past: &Past, metrics: &[Metric], store: &Store) -> Result<Self, Problem> {
+        let made_from = made_from(past);
+        if let Some(known) = known(&past.name, &made_from, metrics, store) {
+            return Ok(known);
+        }
+        let judged = Judged::of(&past.name, &past.plan, store)?;
+        let told = Self::from(&judged.into_comparison());
+        for (what, is_of) in [(KEPT, true), (KEPT_LATENCIES, false)] {
+            let part = told.part(|metric| is_primary(metric) == is_of);
+            // Numbers without end do not come back from JSON: then the run is judged each time.
+            if let Ok(value) = serde_json::to_string(&part) {
+                let made_from = made_from.clone();
+                store.keep(what, &past.name, &Kept { made_from, value });
+            }
+        }
+        Ok(told)
+    }
+
+    fn from(comparison: &Comparison) -> Self {
+        let says = |one: &&CellComparison| one.says_something();
+        let metric = |one: &MetricComparison| ToldMetric {
+            key: one.metric.key().to_owned(),
+            blocks: one.blocks.clone(),
+            numbers: one.numbers.clone(),
+        };
+        let cell = |one: &CellComparison| ToldCell {
+            cell: one.cell,
+            candidate: one.candidate,
+            unfit: one.verdict == Verdict::Unfit,
+            delta: one.delta,
+            interval_level: one.interval_level,
+            contended: one.interference.contended,
+            metrics: one.metrics.iter().map(metric).collect(),
+        };
+        Self {
+            host_ok: comparison.host_ok,
+            cells: comparison.cells.iter().filter(says).map(cell).collect(),
+        }
+    }
+
+    fn part(&self, is_in: impl Fn(&ToldMetric) -> bool) -> Self {
+        let mut part = self.clone();
+        for cell in &mut part.cells {
+            cell.metrics.retain(&is_in);
+        }
+        part
+    }
+}
+
+impl ToldCell {
+    /// The log-ratios of blocks, with the numbers of these.
+    pub(crate) fn metric(&self, wanted: Metric) -> Option<(&[f64], &[u32])> {
+        let found = self.metrics.iter().find(|one| one.key == wanted.key())?;
+        Some((&found.blocks, &found.numbers))
+    }
+}
+
+fn is_primary(metric: &ToldMetric) -> bool {
+    PRIMARY.iter().any(|known| known.key() == metric.key)
+}
+
+fn made_from(past: &Past) -> String {
+    format!("{ANALYSIS} {}", past.stamp)
+}
+
+/// What was kept of a run, if that fits.
+fn known(run: &str, made_from: &str, metrics: &[Metric], store: &Store) -> Option<Told> {
+    let read = |what| serde_json::from_str::<Told>(&store.kept(what, run, made_from)?).ok();
+    let mut told = read(KEPT)?;
+    if metrics.iter().all(|metric| PRIMARY.contains(metric)) {
+        return Some(told);
+    }
+    let more = read(KEPT_LATENCIES)?;
+    if more.cells.len() != told.cells.len() {
+        return None;
+    }
+    for (cell, more) in told.cells.iter_mut().zip(more.cells) {
+        cell.metrics.extend(more.metrics);
+    }
+    Some(told)
+}
