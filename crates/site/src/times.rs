@@ -117,8 +117,8 @@ fn elsewhere(executions: &[Execution<'_>]) -> Vec<String> {
     let not_here = |(_, runs): &&Execution<'_>| runs.iter().any(|run| run.is_elsewhere);
     let note = |(name, _): &Execution<'_>| {
         format!(
-            "{name} did not measure the base: columns with \"via\" show its servers, through a server \
-             that both have; their intervals say what one more run would print, hours included"
+            "{name} did not measure the base: columns with \"via\" show servers that only it has, through \
+             a server that both have; their intervals say what one more run would print, hours included"
         )
     };
     executions.iter().filter(not_here).map(note).collect()
@@ -170,6 +170,15 @@ fn base_settings(executions: &[Execution<'_>]) -> Vec<String> {
     runs.iter().filter_map(differs).collect()
 }
 
+/// `, whose base is SERVER`, of a run that does not have the base of the report.
+fn own_base(run: &Timed<'_>) -> String {
+    let base = run.plan.server(run.plan.base());
+    let base = base.filter(|_| run.is_elsewhere);
+    base.map_or_else(String::new, |base| {
+        format!(", whose base is {}", base.name())
+    })
+}
+
 /// What each run found that differs between its own servers besides what was asked: compilers, flags. All are
 /// compared with one base, so it matters here as it does there.
 fn confounders(loaded: &[Timed<'_>]) -> Vec<String> {
@@ -177,7 +186,7 @@ fn confounders(loaded: &[Timed<'_>]) -> Vec<String> {
     for run in loaded {
         let all = run.comparison.findings.iter();
         for finding in all.filter(|finding| finding.severity == Severity::Confounder) {
-            let note = format!("in {}: {}", run.execution(), finding.text);
+            let note = format!("in {}{}: {}", run.execution(), own_base(run), finding.text);
             if !notes.contains(&note) {
                 notes.push(note);
             }

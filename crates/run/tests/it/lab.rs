@@ -62,10 +62,11 @@ impl Lab {
 
     /// Whether nothing is left of any run.
     pub fn is_empty(&self) -> bool {
-        std::fs::read_dir(&self.host.workspaces)
-            .unwrap()
-            .next()
-            .is_none()
+        match std::fs::read_dir(&self.host.workspaces) {
+            Ok(mut left) => left.next().is_none(),
+            // Runs made the directory, and the last one removed it.
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        }
     }
 }
 
