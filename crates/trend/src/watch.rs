@@ -189,7 +189,11 @@ impl Watch {
         // Levels say the same every night: what was tried in vain rests for a week.
         let rests =
             by == By::Level && overlapping().any(|one| run.ended_ms - one.ended_ms <= TRIED_FOR_MS);
-        if is_known || rests || from >= earliest || earliest > to {
+        // A run that has just refuted it is no reason to suspect it anew.
+        let refuted = |one: &&Suspicion| one.state == State::Refuted;
+        let mut by_this = overlapping().filter(refuted);
+        let refutes = by_this.any(|one| one.tries.last() == Some(&self.runs));
+        if is_known || rests || refutes || from >= earliest || earliest > to {
             return;
         }
         let before = overlapping().map(|one| one.tries.len()).sum();

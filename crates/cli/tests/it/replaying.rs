@@ -661,9 +661,11 @@ fn statements_run_as_the_captured_role_which_is_no_superuser_and_change_nothing(
         "--json",
         "-",
     ];
-    let run = |more: &[&str]| {
+    let run = |code: i32, more: &[&str]| {
         let output = lab.run(&join(&arguments, more));
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert_eq!(said.contains("NOT COMPARED: 3 of 7"), code == 3, "{said}");
         answer(&output)
     };
     let rows = |answer: &Value, id: &str| {
@@ -671,7 +673,7 @@ fn statements_run_as_the_captured_role_which_is_no_superuser_and_change_nothing(
         let found = statements.iter().find(|one| one["id"] == id).unwrap();
         found["servers"][1]["rows"].as_u64()
     };
-    let careful = run(&[]);
+    let careful = run(0, &[]);
     assert_eq!(rows(&careful, "as_reader"), Some(1), "row security holds");
     assert_eq!(rows(&careful, "as_boss"), Some(3), "the owner's");
     assert_eq!(rows(&careful, "as_nobody"), Some(3));
@@ -688,7 +690,8 @@ fn statements_run_as_the_captured_role_which_is_no_superuser_and_change_nothing(
             .unwrap()
             .contains("role-missing: the dump has no gone")
     );
-    let bold = run(&["--allow-functions"]);
+    // More than a fifth fails on both servers, which is no answer on them.
+    let bold = run(3, &["--allow-functions"]);
     assert_eq!(with(&bold, "errors", "both"), ["calls", "super", "views"]);
     assert_eq!(with(&bold, "results", "not-executed"), unexecuted);
     let statements = bold["statements"].as_array().unwrap();

@@ -86,6 +86,25 @@ fn the_other_direction_confirms_nothing_and_less_than_matters_refutes() {
 }
 
 #[test]
+fn a_run_that_refutes_a_suspicion_does_not_raise_it_again() {
+    // Less than δ = 1 %, and beyond the chance that raises a suspicion in each of the two runs.
+    let small = [(2, 0.0), (5, -0.35)];
+    let line = Build {
+        line: 0,
+        branch: 17,
+    };
+    let known = Assumed {
+        sd: 0.002,
+        df: 60.0,
+    };
+    let mut watch = Watch::new(vec![line; 9], known);
+    watch.add(&run(0, &small));
+    assert_eq!(states(&watch), [(2, 5, State::Suspected, 0)]);
+    watch.add(&run(60, &small));
+    assert_eq!(states(&watch), [(2, 5, State::Refuted, 1)]);
+}
+
+#[test]
 fn each_further_try_has_less_to_use() {
     let mut runs = vec![run(0, &[(2, 0.0), (5, -8.0)])];
     let limit = |runs: &[Run]| watch(runs).suspicions()[0].found.unwrap().limit;
