@@ -2,15 +2,14 @@
 
 use crate::between::Scatter;
 use crate::number::real;
-use std::collections::BTreeSet;
-
 /// What one run found of a comparison: the number of its hour, and its block values.
 pub type HourBlocks<'a> = (usize, &'a [f64]);
 
 /// The repeated comparisons of a cell: in which hours each was measured, and how its means scatter.
 #[derive(Debug, Clone, Default)]
 pub struct Repeated {
-    hours: Vec<BTreeSet<usize>>,
+    /// Of each comparison that is known from several, in order and each once.
+    hours: Vec<Vec<usize>>,
     scatter: Option<Scatter>,
 }
 
@@ -22,7 +21,9 @@ impl Repeated {
         let (mut hours, mut blocks) = (Vec::new(), Vec::new());
         for runs in comparisons {
             let known = runs.into_iter().filter(|(_, blocks)| blocks.len() > 1);
-            let (own, values): (BTreeSet<usize>, Vec<&[f64]>) = known.unzip();
+            let (mut own, values): (Vec<usize>, Vec<&[f64]>) = known.unzip();
+            own.sort_unstable();
+            own.dedup();
             if own.len() > 1 {
                 hours.push(own);
                 blocks.push(values);
@@ -30,7 +31,7 @@ impl Repeated {
         }
         let scatter = Scatter::pooled(&blocks);
         Self {
-            scatter: scatter.map(|found| at_most(found, distinct_hours(&hours))),
+            scatter: scatter.map(|found| at_most(found, distinct_hours(hours.iter()))),
             hours,
         }
     }
@@ -66,7 +67,7 @@ impl BetweenHours {
         let learned = learned.map(|prior| at_most(prior, distinct_hours(elsewhere())));
         let hours = match learned {
             Some(_) => distinct_hours(elsewhere().chain(&cell.hours)),
-            None => distinct_hours(&cell.hours),
+            None => distinct_hours(cell.hours.iter()),
         };
         let own = cell.scatter;
         let worth = |scatter: Option<Scatter>| scatter.map_or(0.0, |scatter| scatter.df);
@@ -103,28 +104,66 @@ fn at_most(scatter: Scatter, hours: usize) -> Scatter {
 
 /// What repeated comparisons tell of hours, each by the hours of its runs: hours, less groups of hours that
 /// no comparison connects. A run of eight cells that was measured twice tells of one more hour, not of eight.
-fn distinct_hours<'a>(comparisons: impl IntoIterator<Item = &'a BTreeSet<usize>>) -> usize {
-    let mut groups: Vec<BTreeSet<usize>> = Vec::new();
+///
+/// Shape: each connection that joins two groups tells of one more hour. Trends ask this for each step of each
+///        run, so hours are places in a list and not members of sets.
+fn distinct_hours<'a>(comparisons: impl Iterator<Item = &'a Vec<usize>> + Clone) -> usize {
+    let mut known: Vec<usize> = comparisons.clone().flatten().copied().collect();
+    known.sort_unstable();
+    known.dedup();
+    let mut groups = Groups::of_one(known.len());
+    let place = |hour: &usize| known.partition_point(|one| one < hour);
+    let mut joined = 0;
     for hours in comparisons {
-        let mut merged = hours.clone();
-        groups.retain(|group| {
-            let is_apart = group.is_disjoint(&merged);
-            if !is_apart {
-                merged.extend(group);
-            }
-            is_apart
-        });
-        groups.push(merged);
+        let mut places = hours.iter().map(place);
+        let Some(first) = places.next() else {
+            continue;
+        };
+        joined += places.filter(|other| groups.join(first, *other)).count();
     }
-    groups
-        .iter()
-        .map(|group| group.len().saturating_sub(1))
-        .sum()
+    joined
+}
+
+/// Places that are connected: each names one of its group, up to the one that names itself.
+struct Groups(Vec<usize>);
+
+impl Groups {
+    fn of_one(places: usize) -> Self {
+        Self((0..places).collect())
+    }
+
+    fn named(&self, place: usize) -> usize {
+        self.0.get(place).copied().unwrap_or(place)
+    }
+
+    /// The one that names itself; the way there becomes shorter.
+    fn head(&mut self, mut place: usize) -> usize {
+        while self.named(place) != place {
+            let next = self.named(self.named(place));
+            if let Some(name) = self.0.get_mut(place) {
+                *name = next;
+            }
+            place = next;
+        }
+        place
+    }
+
+    /// Connects two places; whether they were apart.
+    fn join(&mut self, one: usize, other: usize) -> bool {
+        let (one, other) = (self.head(one), self.head(other));
+        if let Some(name) = self.0.get_mut(other) {
+            *name = one;
+        }
+        one != other
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::{Rng, SeedableRng};
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_scatter_counts_for_the_hours_behind_it_and_no_more() {
@@ -137,6 +176,41 @@ mod tests {
         assert!((chain.scatter.unwrap().df - 3.0).abs() < 1e-9);
         let silent = Repeated::of([pair(1, 1), vec![(1, &blocks[..]), (2, &blocks[..1])]]);
         assert!(silent.scatter.is_none() && silent.hours.is_empty());
+    }
+
+    #[test]
+    fn hours_are_counted_less_their_unconnected_groups() {
+        // By sets, as the definition says it.
+        let by_sets = |all: &[Vec<usize>]| {
+            let mut groups: Vec<BTreeSet<usize>> = Vec::new();
+            for hours in all {
+                let mut merged: BTreeSet<usize> = hours.iter().copied().collect();
+                groups.retain(|group| {
+                    let is_apart = group.is_disjoint(&merged);
+                    if !is_apart {
+                        merged.extend(group);
+                    }
+                    is_apart
+                });
+                groups.push(merged);
+            }
+            let hours = |group: &BTreeSet<usize>| group.len().saturating_sub(1);
+            groups.iter().map(hours).sum::<usize>()
+        };
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(5);
+        let mut found = BTreeSet::new();
+        for _ in 0..500 {
+            let number = random.random_range(0..12);
+            let one = |random: &mut Xoshiro256PlusPlus| -> Vec<usize> {
+                let size = random.random_range(0..4);
+                let hours = (0..size).map(|_| 1_000 * random.random_range(0..25_usize));
+                hours.collect::<BTreeSet<usize>>().into_iter().collect()
+            };
+            let all: Vec<Vec<usize>> = (0..number).map(|_| one(&mut random)).collect();
+            assert_eq!(distinct_hours(all.iter()), by_sets(&all), "{all:?}");
+            found.insert(by_sets(&all));
+        }
+        assert!(found.len() > 10, "{found:?}");
     }
 
     #[test]

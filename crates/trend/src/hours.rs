@@ -140,11 +140,14 @@ impl Past {
 ///         asymptotic efficiency for squares of normal values).
 fn about_zero(steps: &[&Seen]) -> Option<Assumed> {
     let hours: BTreeSet<usize> = steps.iter().map(|seen| seen.hour).collect();
+    // Most runs have the same number of blocks, and a quantile takes longer than all the rest.
+    let mut halves: BTreeMap<usize, f64> = BTreeMap::new();
     let between = |seen: &&Seen| {
         let blocks = &seen.blocks;
         let within = sample_sd(blocks)?.powi(2) / real(blocks.len());
-        let half = t_quantile(0.75, real(blocks.len() - 1));
-        Some((mean(blocks)? / half).powi(2) - within)
+        let half = { halves.entry(blocks.len()) }
+            .or_insert_with(|| t_quantile(0.75, real(blocks.len() - 1)));
+        Some((mean(blocks)? / *half).powi(2) - within)
     };
     let all: Vec<f64> = steps.iter().filter_map(between).collect();
     let within = |seen: &&Seen| Some(sample_sd(&seen.blocks)?.powi(2) / real(seen.blocks.len()));
