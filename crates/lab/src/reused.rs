@@ -67,6 +67,19 @@ pub struct EarlierServer {
     pub(crate) figures: Vec<ViaFigure>,
 }
 
+impl EarlierServer {
+    /// Its column, relative to a base that it was compared with through `by`.
+    pub(crate) fn column(self, by: &str) -> ViaColumn {
+        let server = self.planned.name();
+        ViaColumn {
+            name: format!("{server} via {by} ({})", occasions(self.occasions)),
+            server,
+            figures: self.figures,
+            measured: self.measured,
+        }
+    }
+}
+
 /// The columns of a run that extends another one; none for any other run.
 ///
 /// Errors: the store cannot be read.
@@ -99,12 +112,7 @@ pub fn reused(run: &str, plan: &Plan, store: &Store) -> Result<Reused, Problem> 
             reused.notes.push(note);
             continue;
         }
-        reused.columns.push(ViaColumn {
-            name: format!("{name} via {anchor} ({})", occasions(server.occasions)),
-            server: name,
-            figures: server.figures,
-            measured: server.measured,
-        });
+        reused.columns.push(server.column(&anchor));
     }
     if !reused.columns.is_empty() {
         reused.notes.push(format!(
@@ -124,7 +132,7 @@ pub(crate) fn short(server: &PlannedServer) -> String {
 }
 
 /// `3 occasions`, `1 to 3 occasions`.
-pub(crate) fn occasions((least, most): (usize, usize)) -> String {
+fn occasions((least, most): (usize, usize)) -> String {
     match (least, most) {
         (1, 1) => "1 occasion".to_owned(),
         (least, most) if least == most => format!("{most} occasions"),

@@ -2,10 +2,9 @@
 
 use crate::hosts::RunHost;
 use crate::pair::version_key;
-use crate::reused::{Ask, Reused, occasions, of_servers, other_cells, short};
+use crate::reused::{Ask, Reused, of_servers, other_cells, short};
 use crate::series::stored;
 use crate::store_problem;
-use deltabench_compare::study::ViaColumn;
 use deltabench_model::fact::Settings;
 use deltabench_model::occasion::MEASUREMENT_VERSION;
 use deltabench_model::plan::{Plan, PlannedServer, Role};
@@ -68,12 +67,7 @@ pub fn through(
             reused.notes.push(note);
             continue;
         }
-        reused.columns.push(ViaColumn {
-            name: format!("{name} via {by} ({})", occasions(server.occasions)),
-            server: name,
-            figures: server.figures,
-            measured: server.measured,
-        });
+        reused.columns.push(server.column(&by));
     }
     Ok(match reused.columns.is_empty() {
         true => Err("no server that both have leads from one to the other".to_owned()),

@@ -174,6 +174,17 @@ impl Cluster {
         }
     }
 
+    /// Runs a program to its end, or until somebody interrupts it; whether it ended well.
+    fn run_to_end(&self, launch: Launch<'_>, interrupted: &AtomicBool) -> Result<bool, Problem> {
+        let (mut child, handle) = launch.start()?;
+        while !handle.wait(INTERVAL) {
+            if interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        self.reap(&mut child, &handle)
+    }
+
     /// Why it could not be recovered.
     ///
     /// Errors: the server cannot be started, an interruption.
@@ -193,13 +204,7 @@ impl Cluster {
             death_signal: libc::SIGQUIT,
             piped: false,
         };
-        let (mut child, handle) = launch.start()?;
-        while !handle.wait(INTERVAL) {
-            if interrupted.load(Ordering::Relaxed) {
-                break;
-            }
-        }
-        let ended = self.reap(&mut child, &handle)?;
+        let ended = self.run_to_end(launch, interrupted)?;
         go_on(interrupted)?;
         let logged = log::since(&self.log_path(), start);
         if ended && !has_failed(&logged) {
@@ -351,13 +356,7 @@ impl Cluster {
             death_signal: libc::SIGTERM,
             piped: false,
         };
-        let (mut child, handle) = launch.start()?;
-        while !handle.wait(INTERVAL) {
-            if interrupted.load(Ordering::Relaxed) {
-                break;
-            }
-        }
-        let ended = self.reap(&mut child, &handle)?;
+        let ended = self.run_to_end(launch, interrupted)?;
         // Its own servers end with it, unless it was ended itself.
         end_servers(&self.directory, self.user.uid);
         go_on(interrupted)?;
