@@ -11,6 +11,16 @@ use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 
+/// Why the hosts of two runs are not known to be one; absent if they are.
+fn hosts_differ<T: PartialEq>(own: Option<&T>, other: Option<&T>) -> Option<&'static str> {
+    match (own, other) {
+        (Some(own), Some(other)) if own == other => None,
+        (Some(_), Some(_)) => Some("it was measured on another host"),
+        (None, _) => Some("the host of the first run did not identify itself"),
+        (_, None) => Some("its host did not identify itself"),
+    }
+}
+
 /// The servers of `other`, as columns for a run that has the base; or why nothing leads from one to the
 /// other. All runs of the lab count that had ended by `until_ms` (milliseconds since 1970), so that a report
 /// of the same runs stays the same.
@@ -32,8 +42,8 @@ pub fn through(
         Some(RunHost::Identified { host, .. }) => Some((host.uid, host.class)),
         _ => None,
     };
-    if machine.is_none() || machine != machine_there {
-        return Ok(Err("it was measured on another host".to_owned()));
+    if let Some(why) = hosts_differ(machine.as_ref(), machine_there.as_ref()) {
+        return Ok(Err(why.to_owned()));
     }
     let settings = store.last_fact::<Settings>(run, Some(plan.base()));
     let ask = Ask {

@@ -67,13 +67,10 @@ impl Place<'_> {
         let column = self.table.columns.get(self.column);
         let mut texts = vec![self.row.name.clone()];
         texts.extend(column.map(|column| format!("on {}", column.name)));
-        let coordinates = study_words::coordinates(self.table);
-        if !coordinates.is_empty() {
-            texts.push(format!("at {coordinates}"));
-        }
         format!(
-            "{} {}",
+            "{}{} {}",
             texts.join(" "),
+            study_words::at_coordinates(self.table),
             words::change_interval(&self.figure.ratio)
         )
     }

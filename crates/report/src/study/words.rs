@@ -34,6 +34,24 @@ pub(crate) fn coordinates(table: &StudyTable) -> String {
     texts.join(", ")
 }
 
+/// The same in a sentence: ` at 4 clients, storage gp3-3000`; empty for a table without coordinates.
+pub(crate) fn at_coordinates(table: &StudyTable) -> String {
+    let texts: Vec<String> = table
+        .coordinates
+        .iter()
+        .map(|(axis, value)| match (axis.as_str(), value.parse()) {
+            ("clients", Ok(number)) => words::plural(number, table.worker),
+            ("server", _) if table.worker == "thread" => format!("target {value}"),
+            _ => format!("{axis} {value}"),
+        })
+        .collect();
+    if texts.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}", texts.join(", "))
+    }
+}
+
 /// A ratio with three digits after the point, fewer where it is large: `0.972`, `12.40`, `147.3`.
 pub(crate) fn ratio(value: f64) -> String {
     if value.abs() >= 100.0 {

@@ -181,7 +181,7 @@ fn the_sentence_says_what_got_slower_and_what_has_no_answer() {
         "{summary}"
     );
     let slowest = json["extremes"][0].as_str().unwrap();
-    let wanted = "slower most: point-query on postgres:18.6 cx10b_c8r32 at clients 1 -7.0 %";
+    let wanted = "slower most: point-query on postgres:18.6 cx10b_c8r32 at 1 client -7.0 %";
     assert!(slowest.starts_with(wanted), "{slowest}");
     assert!(
         summary.ends_with("5 without an answer, 1 unfit"),
