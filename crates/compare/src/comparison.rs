@@ -8,7 +8,7 @@ use deltabench_model::finding::Finding;
 use deltabench_model::metric::{self, MetricInfo};
 use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
 use deltabench_stats::between::Between;
-use deltabench_stats::skewed::SkewedMean;
+use deltabench_stats::skewed::{SkewedMean, Skewness};
 
 pub use deltabench_model::metric::Better;
 pub use hours::{Hours, HoursFrom};
@@ -172,7 +172,7 @@ pub struct MetricComparison {
     /// The number of the block of each.
     pub numbers: Vec<u32>,
     /// Skewness of the error of their mean, for the interval.
-    pub skewness: f64,
+    pub skewness: Skewness,
     /// What other hours say of it; absent where nobody asked, and for a slow quantile of a single session
     /// of a host without a history.
     pub hours: Option<Hours>,
@@ -195,7 +195,7 @@ impl MetricComparison {
             return Some(sessions.p_below(bound));
         }
         let beyond: Vec<f64> = self.blocks.iter().map(|gain| bound - gain).collect();
-        let mean = SkewedMean::new(&beyond, -self.skewness).ok()?;
+        let mean = SkewedMean::new(&beyond, self.skewness.times(-1.0)).ok()?;
         Some(mean.p_above())
     }
 

@@ -78,7 +78,7 @@ fn is_same(first: &CellComparison, again: &CellComparison) -> bool {
 fn turned(cell: &CellComparison, sign: f64) -> Option<SkewedMean> {
     let speed = cell.metric(Metric::Throughput)?;
     let values: Vec<f64> = speed.blocks.iter().map(|value| sign * value).collect();
-    SkewedMean::new(&values, sign * speed.skewness).ok()
+    SkewedMean::new(&values, speed.skewness.times(sign)).ok()
 }
 
 fn recurrence(

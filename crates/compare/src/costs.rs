@@ -4,6 +4,7 @@ mod blocks;
 mod explain;
 mod labels;
 mod moved;
+mod short_lived;
 mod sources;
 
 use crate::comparison::{CellComparison, Comparison, Cost, Moved};
@@ -22,7 +23,8 @@ pub use sources::Machine;
 /// cell, the placebo's too, from what was counted beside the slices.
 ///
 /// All blocks that count are used, also those that a verdict left out: of a cell that was measured again
-/// after a detection both halves. What the verdict is made of stays untouched. To be called once, after
+/// after a detection both halves. What the verdict is made of stays untouched; a finding tells of CPU that is
+/// not in it. To be called once, after
 /// [`crate::analyse()`] on the same plan and slices; it reads all slices again.
 ///
 /// Shape:  counters in any order, of two for the same visit the later counts; those of cells or servers that
@@ -66,6 +68,8 @@ pub fn add_costs(
             false => (costs, moved, explanation),
         };
     }
+    let unseen = short_lived::findings(plan, &comparison.cells);
+    comparison.findings.extend(unseen);
 }
 
 /// A cost without its intervals.

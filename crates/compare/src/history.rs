@@ -54,17 +54,28 @@ impl<'a> Part<'a> {
         blocks.map(rate).collect()
     }
 
-    /// Context switches of both sides for an operation in a block.
+    /// Context switches of both sides for an operation in a block; of the base the mean of its copies.
     fn switches(&self, block: u32) -> Option<(f64, f64)> {
         let mut blocks = self.pairing.blocks.iter();
         let rounds = &blocks.find(|one| one.block == block)?.rounds;
-        let side = |of: &dyn Fn(&Round<'a>) -> &'a Slice| {
-            let operations: u64 = rounds.iter().map(|round| of(round).operations).sum();
-            let switches: Option<u64> = rounds.iter().map(|round| of(round).switches).sum();
-            (operations > 0).then_some(to_f64(switches?) / to_f64(operations))
-        };
-        Some((side(&|round| round.base)?, side(&|round| round.candidate)?))
+        let controls = |round: &Round<'a>| [Some(round.base), round.second];
+        let controls = rounds.iter().flat_map(controls).flatten();
+        let base = switches_of(controls)?;
+        Some((
+            base,
+            switches_of(rounds.iter().map(|round| round.candidate))?,
+        ))
     }
+}
+
+/// Context switches for an operation of some slices; `None` unless all know theirs.
+fn switches_of<'a>(slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
+    let (mut switches, mut operations) = (0, 0);
+    for slice in slices {
+        switches += slice.switches?;
+        operations += slice.operations;
+    }
+    (operations > 0).then(|| to_f64(switches) / to_f64(operations))
 }
 
 /// The block values of both primary metrics in some visits.

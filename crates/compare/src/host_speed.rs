@@ -50,15 +50,7 @@ pub(crate) fn host_speed(paces: &[BTreeMap<u32, f64>], sample: &Sample) -> Optio
         .iter()
         .map(|(block, pace)| (*block, pace - fast))
         .collect();
-    // A second control is one of the witnesses: its noise would be on both sides of the question.
-    let alone = |value: &BlockValue| BlockValue {
-        log_ratio: value.one_control,
-        ..*value
-    };
-    let found = |values: &[BlockValue]| {
-        let values: Vec<BlockValue> = values.iter().map(alone).collect();
-        dependence(&blocks, slow - fast, &values)
-    };
+    let found = |values: &[BlockValue]| dependence(&blocks, slow - fast, &without_witness(values));
     Some(HostSpeed {
         slowdown: (slow - fast).exp(),
         throughput: found(&sample.throughput),
@@ -68,6 +60,21 @@ pub(crate) fn host_speed(paces: &[BTreeMap<u32, f64>], sample: &Sample) -> Optio
             .map(|(block, slower)| (*block, slower.exp()))
             .collect(),
     })
+}
+
+/// The values against the base alone: a second control is one of the witnesses, and its noise would be on
+/// both sides of the question. What both copies of the base are apart over all blocks is kept, so that fast
+/// and slow blocks have the ratio of the run between them.
+fn without_witness(values: &[BlockValue]) -> Vec<BlockValue> {
+    let apart = values
+        .iter()
+        .map(|value| value.one_control - value.log_ratio);
+    let apart = mean(&apart.collect::<Vec<f64>>()).unwrap_or(0.0);
+    let alone = |value: &BlockValue| BlockValue {
+        log_ratio: value.one_control - apart,
+        ..*value
+    };
+    values.iter().map(alone).collect()
 }
 
 /// The ratio in fast and in slow blocks, on either side of the middle between `range`'s ends; absent where

@@ -21,6 +21,7 @@ use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::units::count;
 use deltabench_stats::between::Scatter;
 use deltabench_stats::repeated::{BetweenHours, HourBlocks, Repeated};
+use deltabench_stats::skewed::Skewness;
 use deltabench_stats::summary::{geometric_mean, mean};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -432,7 +433,7 @@ fn over_sessions(
         ),
         difference_us: difference(&known),
         // Between sessions the interval is that of their means.
-        skewness: 0.0,
+        skewness: Skewness::default(),
         hours: hours(metric, &known, &loads, delta, level),
     })
 }

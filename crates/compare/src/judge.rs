@@ -384,6 +384,7 @@ fn first_enough(have: usize, limit: usize, enough: impl Fn(usize) -> bool) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_stats::skewed::Skewness;
 
     const DELTA: f64 = 0.03;
 
@@ -402,7 +403,7 @@ mod tests {
         let values = Values {
             logs: vec![0.001, -0.002, 0.0, 0.002, -0.001, 0.0],
             typical: vec![0.05, 0.051, 0.049, 0.05, 0.052, 0.048],
-            skewness: 0.0,
+            skewness: Skewness::default(),
         };
         let found = judge(Metric::Throughput, &values, DELTA, Levels::FIXED, "block");
         assert_eq!(found.verdict, Verdict::Inconclusive);
@@ -417,7 +418,7 @@ mod tests {
         let values = Values {
             logs: vec![-0.05, -0.3, -0.04, -0.05, 0.05, -0.05],
             typical: vec![-0.05, -0.051, -0.049, -0.05, -0.052, -0.048],
-            skewness: -0.8,
+            skewness: Skewness::of(-0.8),
         };
         let found = judge(Metric::Throughput, &values, DELTA, Levels::FIXED, "block");
         assert_eq!(found.verdict, Verdict::Inconclusive);
@@ -484,7 +485,7 @@ mod tests {
             |values: &Values| judge(Metric::Throughput, values, DELTA, Levels::FIXED, "block");
         assert_eq!(judged(&values).verdict, Verdict::Improvement);
         // By Student's t nothing is missing.
-        values.skewness = -0.3;
+        values.skewness = Skewness::of(-0.3);
         let found = judged(&values);
         assert_eq!(
             (found.verdict, found.missing),

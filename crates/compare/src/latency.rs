@@ -21,6 +21,22 @@ struct MergedBlock {
     candidate: Histogram<u64>,
 }
 
+impl MergedBlock {
+    /// Operations of the server that has the fewest.
+    fn fewest(&self) -> u64 {
+        let second = self.second.as_ref().map_or(u64::MAX, Histogram::len);
+        self.base.len().min(self.candidate.len()).min(second)
+    }
+}
+
+/// The latencies of all servers of a pair over all blocks.
+struct Sides {
+    base: Histogram<u64>,
+    /// Of a second control.
+    second: Option<Histogram<u64>>,
+    candidate: Histogram<u64>,
+}
+
 impl Merged {
     /// A block is left out if a histogram of it cannot be read: half of a block is not its quantile.
     pub(crate) fn new(blocks: &[Block<'_>]) -> Self {
@@ -61,61 +77,62 @@ impl Merged {
         }
     }
 
-    /// Whether every block has enough slower operations on both sides for a quantile to mean something. The
-    /// longest operation always does.
+    /// Whether every block has enough slower operations on all its servers for a quantile to mean something.
+    /// The longest operation always does.
     pub(crate) fn resolve(&self, q: f64) -> bool {
-        let fewest = self
-            .0
-            .iter()
-            .map(|block| block.base.len().min(block.candidate.len()));
-        let fewest = fewest.min().unwrap_or(0);
+        let fewest = self.0.iter().map(MergedBlock::fewest).min().unwrap_or(0);
         q >= 1.0 || (1.0 - q) * to_f64(fewest) >= SLOWER_OPERATIONS - 1e-6
     }
 
-    /// The latencies of one side over all blocks; `None` without a block.
-    fn side(&self, side: fn(&MergedBlock) -> &Histogram<u64>) -> Option<Histogram<u64>> {
+    /// The latencies of one server over all blocks; `None` unless every block has them.
+    fn side(&self, side: fn(&MergedBlock) -> Option<&Histogram<u64>>) -> Option<Histogram<u64>> {
         let mut blocks = self.0.iter().map(side);
-        let mut sum = blocks.next()?.clone();
+        let mut sum = blocks.next()??.clone();
         for block in blocks {
-            sum.add(block).ok()?;
+            sum.add(block?).ok()?;
         }
         Some(sum)
     }
 
-    /// The latencies of all copies of the base, and of the candidate, over all blocks; `None` without one.
+    /// `None` without a block.
+    fn sides(&self) -> Option<Sides> {
+        Some(Sides {
+            base: self.side(|block| Some(&block.base))?,
+            second: self.side(|block| block.second.as_ref()),
+            candidate: self.side(|block| Some(&block.candidate))?,
+        })
+    }
+
+    /// The latencies of all copies of the base together, and of the candidate, over all blocks; `None`
+    /// without one.
     pub(crate) fn of_controls(&self) -> Option<(Histogram<u64>, Histogram<u64>)> {
-        let (mut base, candidate) = self.both()?;
-        for second in self.0.iter().filter_map(|block| block.second.as_ref()) {
-            base.add(second).ok()?;
+        let mut sides = self.sides()?;
+        if let Some(second) = sides.second {
+            sides.base.add(second).ok()?;
         }
-        Some((base, candidate))
+        Some((sides.base, sides.candidate))
     }
 
-    /// The latencies of base and candidate over all blocks; `None` without a block.
-    pub(crate) fn both(&self) -> Option<(Histogram<u64>, Histogram<u64>)> {
-        Some((
-            self.side(|block| &block.base)?,
-            self.side(|block| &block.candidate)?,
-        ))
-    }
-
-    /// Both sides, all blocks together; `None` without a block.
+    /// Both sides, all blocks together; `None` without a block. The base's curve is the geometric mean of
+    /// those of its copies.
     pub(crate) fn curves(&self) -> Option<LatencyCurves> {
-        let (base, candidate) = self.both()?;
-        let fewest = to_f64(base.len().min(candidate.len()));
+        let sides = self.sides()?;
+        let second = sides.second.as_ref();
+        let fewest = sides.base.len().min(sides.candidate.len());
+        let fewest = to_f64(fewest.min(second.map_or(u64::MAX, Histogram::len)));
         // The smallest of all is told, however few they are.
         let told = |percentile: &f64| {
             *percentile <= 0.0 || (1.0 - percentile / 100.0) * fewest >= SLOWER_OPERATIONS - 1e-6
         };
         let percentiles: Vec<f64> = CURVE.into_iter().filter(told).collect();
-        let values = |histogram: &Histogram<u64>| {
+        let values = |one: &Histogram<u64>, other: Option<&Histogram<u64>>| {
             let at = percentiles.iter();
-            at.map(|percentile| micros(histogram.value_at_percentile(*percentile)))
+            at.map(|percentile| middle(one, other, percentile / 100.0))
                 .collect()
         };
         Some(LatencyCurves {
-            base_us: values(&base),
-            candidate_us: values(&candidate),
+            base_us: values(&sides.base, second),
+            candidate_us: values(&sides.candidate, None),
             percentiles,
         })
     }
@@ -128,7 +145,16 @@ const CURVE: [f64; 19] = [
 ];
 
 fn block_value(block: &MergedBlock, q: f64) -> Option<BlockValue> {
-    let base = micros(block.base.value_at_quantile(q));
-    let candidate = micros(block.candidate.value_at_quantile(q));
+    let base = middle(&block.base, block.second.as_ref(), q);
+    let candidate = middle(&block.candidate, None, q);
     BlockValue::plain(block.block, base, candidate)
+}
+
+/// A quantile of one server, or the geometric mean of those of two copies, microseconds.
+fn middle(one: &Histogram<u64>, other: Option<&Histogram<u64>>, q: f64) -> f64 {
+    let value = |histogram: &Histogram<u64>| micros(histogram.value_at_quantile(q));
+    match other {
+        Some(other) => (value(one) * value(other)).sqrt(),
+        None => value(one),
+    }
 }

@@ -149,7 +149,12 @@ impl<'a> Index<'a> {
     /// The second copy of the base that a candidate is compared with, too: where all three have a slice in
     /// each round, or a total of turns. Passes and whole steps have one value each, which nothing ties to
     /// others.
-    fn second(&self, cell: CellId, base: ServerId, candidate: ServerId) -> Option<ServerId> {
+    pub(crate) fn second(
+        &self,
+        cell: CellId,
+        base: ServerId,
+        candidate: ServerId,
+    ) -> Option<ServerId> {
         let (control, placebo) = self.controls?;
         (self.has_second(cell) && base == control && candidate != placebo).then_some(placebo)
     }

@@ -8,7 +8,7 @@ use crate::unpaired::{stretch, stretched};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, seconds, to_f64};
 use deltabench_stats::Interval;
-use deltabench_stats::skewed::SkewedMean;
+use deltabench_stats::skewed::{SkewedMean, Skewness, of_starts};
 use deltabench_stats::summary::{geometric_mean, mean, sample_sd, trimmed_mean};
 
 /// A metric in one block.
@@ -68,6 +68,7 @@ pub(crate) fn spread(values: Vec<BlockValue>) -> Vec<BlockValue> {
         .zip(both)
         .map(|(value, both)| BlockValue {
             log_ratio: both.0,
+            one_control: both.0,
             typical: both.1,
             ..value
         });
@@ -207,7 +208,7 @@ pub(crate) struct Values {
     /// Of the typical operation of each block.
     pub(crate) typical: Vec<f64>,
     /// Of the error of the mean of `logs`, as estimated.
-    pub(crate) skewness: f64,
+    pub(crate) skewness: Skewness,
 }
 
 impl Values {
@@ -216,11 +217,15 @@ impl Values {
         let thirds: f64 = values.iter().map(|value| value.third).sum();
         let blocks = to_f64(count(logs.len()));
         let error = sample_sd(&logs).map_or(0.0, |sd| sd / blocks.sqrt());
-        let skewness = thirds / blocks.powi(3) / error.powi(3);
+        let of_rounds = Skewness::of(thirds / blocks.powi(3) / error.powi(3));
+        let apart = values
+            .iter()
+            .map(|value| value.one_control - value.log_ratio);
+        let of_starts = of_starts(&logs, &apart.collect::<Vec<f64>>());
         Self {
             logs,
             typical: values.iter().map(|value| value.typical).collect(),
-            skewness: if skewness.is_finite() { skewness } else { 0.0 },
+            skewness: of_rounds.or(of_starts),
         }
     }
 
@@ -229,7 +234,7 @@ impl Values {
         Self {
             typical: logs.clone(),
             logs,
-            skewness: 0.0,
+            skewness: Skewness::default(),
         }
     }
 
@@ -239,7 +244,7 @@ impl Values {
         Self {
             logs: turned(&self.logs),
             typical: turned(&self.typical),
-            skewness: sign * self.skewness,
+            skewness: self.skewness.times(sign),
         }
     }
 
@@ -261,7 +266,7 @@ impl Values {
             sd / blocks.sqrt(),
             blocks - 1.0,
             // That of the mean of n values falls with the root of n.
-            self.skewness * (have / blocks).sqrt(),
+            self.skewness.times((have / blocks).sqrt()),
         ))
     }
 }
@@ -334,7 +339,7 @@ fn difference(
     };
     let differences: Vec<f64> = values.iter().map(more).collect::<Option<_>>()?;
     let sample = Values::of(values);
-    let interval = SkewedMean::new(&differences, sign * sample.skewness).ok();
+    let interval = SkewedMean::new(&differences, sample.skewness.times(sign)).ok();
     // What a look does to the interval of the ratio it does to that of the difference.
     let longer = |log: fn(&Interval) -> f64| {
         let mean = sample.mean()?;

@@ -11,8 +11,9 @@ use deltabench_model::sampled::{FunctionTime, SampledStacks, SampledTime};
 use deltabench_model::units::to_f64;
 use deltabench_stats::multiplicity::benjamini_hochberg;
 use deltabench_stats::shares::{PartDifference, Seen, difference, forecast, overdispersion};
-use deltabench_stats::summary::median;
+use deltabench_stats::summary::{mean, median};
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 
 /// Samples of both sides together that a function needs to be judged: below, it is seen in too few blocks.
 const SAMPLES_MIN: f64 = 80.0;
@@ -29,15 +30,23 @@ pub struct SampledSide {
     pub stacks: SampledStacks,
 }
 
-/// Both sides of a block, the base first.
-pub type SampledBlock = (SampledSide, SampledSide);
+/// Both sides of a block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampledBlock {
+    /// All copies of the base that the other side is compared with.
+    pub base: Vec<SampledSide>,
+    pub other: SampledSide,
+}
 
 /// Judges every function on these blocks; those in which a side has no samples are left out. `lasting` is
 /// that of the placebo, 0 for the placebo itself. `None` with fewer than two blocks.
 pub fn judged(blocks: &[SampledBlock], lasting: f64) -> Option<SampledTime> {
-    let sides = blocks
-        .iter()
-        .map(|(one, two)| (Side::of(one), Side::of(two)));
+    let sides = blocks.iter().map(|block| {
+        (
+            Side::of(&block.base),
+            Side::of(slice::from_ref(&block.other)),
+        )
+    });
     let blocks: Vec<(Side<'_>, Side<'_>)> = sides
         .filter(|(one, two)| one.all > 0.0 && two.all > 0.0)
         .collect();
@@ -46,7 +55,8 @@ pub fn judged(blocks: &[SampledBlock], lasting: f64) -> Option<SampledTime> {
 
 /// What sampling added to the CPU of an operation, as a share: the median over blocks.
 pub fn cost(blocks: &[SampledBlock]) -> Option<f64> {
-    let costs = blocks.iter().filter_map(|(base, _)| base.stacks.taken.cost);
+    let bases = blocks.iter().flat_map(|block| &block.base);
+    let costs = bases.filter_map(|base| base.stacks.taken.cost);
     median(&costs.collect::<Vec<_>>())
 }
 
@@ -75,12 +85,18 @@ type Hits<'a> = BTreeMap<&'a str, f64>;
 type Family<'a> = Vec<(&'a str, PartDifference)>;
 
 impl<'a> Side<'a> {
-    fn of(side: &'a SampledSide) -> Self {
-        let stacks = side.stacks.stacks().into_iter();
+    /// Copies of one server as one; nothing if one of them has no samples.
+    fn of(copies: &'a [SampledSide]) -> Self {
+        let stacks = copies.iter().flat_map(|copy| copy.stacks.stacks());
+        let samples = || copies.iter().map(|copy| copy.stacks.samples());
+        let known = samples().all(|samples| samples > 0);
+        let each = copies.iter().map(|copy| copy.operation_ns);
         Self {
-            operation_ns: side.operation_ns,
-            all: to_f64(side.stacks.samples()),
-            truncated: to_f64(side.stacks.taken.truncated),
+            operation_ns: mean(&each.collect::<Vec<f64>>()).unwrap_or(0.0),
+            all: if known { to_f64(samples().sum()) } else { 0.0 },
+            truncated: { copies.iter() }
+                .map(|copy| to_f64(copy.stacks.taken.truncated))
+                .sum(),
             stacks: stacks
                 .map(|(names, seen)| (names.into_iter().map(plain).collect(), to_f64(seen)))
                 .collect(),
@@ -262,7 +278,10 @@ mod tests {
         };
         let whole = |scan: u64| 2.5 * to_f64(4000 + scan);
         (0..8)
-            .map(|b| (of(whole(1000), b, 1000), of(whole(scan), b + 3, scan)))
+            .map(|b| SampledBlock {
+                base: vec![of(whole(1000), b, 1000)],
+                other: of(whole(scan), b + 3, scan),
+            })
             .collect()
     }
 
@@ -313,6 +332,25 @@ mod tests {
     }
 
     #[test]
+    fn two_copies_of_the_base_are_one_side() {
+        let (plain, slower) = (blocks(1000), blocks(1600));
+        // One copy scans longer, the other does not, and the candidate does as both do together.
+        let all = std::iter::zip(&plain, &slower).map(|(plain, slower)| SampledBlock {
+            base: vec![plain.base[0].clone(), slower.other.clone()],
+            other: blocks(1300)[0].other.clone(),
+        });
+        let mut all: Vec<SampledBlock> = all.collect();
+        let time = judged(&all, 0.0).unwrap();
+        let scan = time.own.iter().find(|one| one.name == "ExecScan").unwrap();
+        assert!((scan.change.base_ns - 3250.0).abs() < 100.0, "{scan:?}");
+        assert!(!scan.is_different(), "{scan:?}");
+        assert!(time.samples.0 > 19 * time.samples.1 / 10, "{time:?}");
+        // A copy without samples leaves its block out.
+        all[0].base[1] = side(1000.0, 0, &[]);
+        assert_eq!(judged(&all, 0.0).unwrap().blocks, 7);
+    }
+
+    #[test]
     fn stacks_that_are_cut_are_counted() {
         let stacks: [(&[u32], u64); 2] = [(&[5, 3], 100), (&[0, 1], 900)];
         let mut cut = side(1000.0, 0, &stacks);
@@ -320,7 +358,10 @@ mod tests {
         let costs = [None, Some(0.01), Some(0.03), None];
         let blocks = costs.map(|cost| {
             cut.stacks.taken.cost = cost;
-            (cut.clone(), cut.clone())
+            SampledBlock {
+                base: vec![cut.clone()],
+                other: cut.clone(),
+            }
         });
         assert!((cost(&blocks).unwrap() - 0.02).abs() < 1e-12);
         let time = judged(&blocks, 0.0).unwrap();

@@ -3,6 +3,7 @@
 use crate::records::Records;
 use crate::store_problem;
 use crate::withdrawal::is_withdrawn;
+use deltabench_compare::is_whole_step;
 use deltabench_explain::sampled::{SampledBlock, SampledSide, cost, judged};
 use deltabench_model::plan::{CellId, Plan, Role, ServerId};
 use deltabench_model::problem::Problem;
@@ -73,14 +74,14 @@ fn sampled(records: &[Record], slices: &[Slice], plan: &Plan) -> Result<Vec<Samp
     let of_placebo = |cell| {
         let (placebo, _) = placebo?;
         let copied = plan.compared_with(placebo);
-        judged(&blocks(&sides, cell, copied, placebo), 0.0)
+        judged(&blocks(&sides, cell, &[copied], placebo), 0.0)
     };
     let placebos: Vec<Option<SampledTime>> = cells().map(of_placebo).collect();
     let mut found = Vec::new();
     for (candidate, _) in candidates {
         for (cell, placebo) in cells().zip(&placebos) {
             let lasting = placebo.as_ref().map_or(0.0, |placebo| placebo.lasting);
-            let blocks = blocks(&sides, cell, plan.base(), candidate);
+            let blocks = blocks(&sides, cell, &controls(plan, cell), candidate);
             if let Some(time) = judged(&blocks, lasting) {
                 found.push(described(cell, candidate, time, placebo.clone(), &blocks));
             }
@@ -96,9 +97,9 @@ fn described(
     placebo: Option<SampledTime>,
     blocks: &[SampledBlock],
 ) -> SampledCell {
-    // Both servers of a block were sampled in one visit, in the same way.
-    let taken = || blocks.iter().map(|(base, _)| &base.stacks.taken);
-    let sides = blocks.iter().flat_map(|(one, two)| [one, two]);
+    let sides = || { blocks.iter() }.flat_map(|block| block.base.iter().chain([&block.other]));
+    // All servers of a block were sampled in one visit, in the same way.
+    let taken = || sides().map(|side| &side.stacks.taken);
     SampledCell {
         cell,
         candidate,
@@ -107,7 +108,7 @@ fn described(
         biased: taken().any(|taken| taken.scope == ProfileScope::Process),
         rate: taken().map(|taken| taken.rate).min().unwrap_or(0),
         cost: cost(blocks),
-        lost: sides.map(|side| side.stacks.taken.lost).sum(),
+        lost: taken().map(|taken| taken.lost).sum(),
     }
 }
 
@@ -135,20 +136,34 @@ fn sides(stacks: BTreeMap<Place, SampledStacks>, slices: &[Slice]) -> BTreeMap<P
     stacks.into_iter().filter_map(side).collect()
 }
 
-/// The blocks in which both servers were sampled.
+/// The copies of the base that candidates are compared with in a cell, as in their throughput.
+fn controls(plan: &Plan, cell: CellId) -> Vec<ServerId> {
+    let tied = plan
+        .cell(cell)
+        .is_some_and(|cell| !is_whole_step(plan, cell));
+    let second = plan.second_control().filter(|_| tied);
+    std::iter::once(plan.base()).chain(second).collect()
+}
+
+/// The blocks in which these servers were sampled.
 fn blocks(
     sides: &BTreeMap<Place, SampledSide>,
     cell: CellId,
-    base: ServerId,
+    base: &[ServerId],
     other: ServerId,
 ) -> Vec<SampledBlock> {
-    let of_base = sides
+    let of_other = sides
         .iter()
-        .filter(|((at, _, server), _)| *at == cell && *server == base);
-    of_base
-        .filter_map(|((_, block, _), one)| {
-            let two = sides.get(&(cell, *block, other))?;
-            Some((one.clone(), two.clone()))
+        .filter(|((at, _, server), _)| *at == cell && *server == other);
+    of_other
+        .filter_map(|((_, block, _), other)| {
+            let copies = base.iter().map(|copy| sides.get(&(cell, *block, *copy)));
+            Some(SampledBlock {
+                base: copies
+                    .map(Option::<&SampledSide>::cloned)
+                    .collect::<Option<_>>()?,
+                other: other.clone(),
+            })
         })
         .collect()
 }

@@ -100,6 +100,8 @@ kinds! {
     GoesWithHostSpeed = "goes-with-host-speed",
     /// Cores were not always equally fast.
     CoreSpeed = "core-speed",
+    /// CPU of processes that come and go is not in what is judged.
+    ShortLivedCpu = "short-lived-cpu",
     /// The client, not the server, set the pace.
     ClientLimited = "client-limited",
     /// A server went away during a run.

@@ -218,7 +218,8 @@ pub const METRICS: &[MetricInfo] = rows! {
         "time that the server was ready to run and had no core";
     "background_cpu_us_per_op" "bg us/o" "us/op" "CPU between slices" Some(Lower);
         Slices "" 1.0; "schedstat or cgroup of all processes of the server"; "all";
-        "the part of cpu us/o that the server used between its slices: background work";
+        "the part of cpu us/o that the server used between its slices; what its processes do by the clock \
+         counts for the time of all servers";
     "client_cpu_us_per_op" "client us/o" "us/op" "client CPU" Some(Lower);
         Slices "" 1.0; "CPU clock of the driver's thread"; "all"; "CPU time of the client for an operation";
     "reads_per_op" "r/o" "/op" "reads" Some(Lower);
@@ -241,6 +242,10 @@ pub const METRICS: &[MetricInfo] = rows! {
         Visit "process_user_ns" US; PROC_STAT; "all"; "CPU time of the server outside the kernel";
     "system_cpu_us_per_op" "sys us/o" "us/op" "system CPU" Some(Lower);
         Visit "process_system_ns" US; PROC_STAT; "all"; "CPU time of the server inside the kernel";
+    "short_lived_cpu_us_per_op" "short us/o" "us/op" "CPU of short-lived processes" Some(Lower);
+        Visit "process_short_ns" US; PROC_STAT; "all";
+        "the part of user and sys of processes that started or ended during a visit (autovacuum, parallel \
+         workers); cpu us/o lacks it, unless its source is a cgroup";
     "voluntary_switches_per_op" "vcs/o" "/op" "voluntary context switches" Some(Lower);
         Visit "process_voluntary_switches" 1.0; PROC_STATUS; "all";
         "times that a process of the server gave up its core to wait";

@@ -69,7 +69,9 @@ impl Weight {
                 Self::Answer
             }
             (Severity::Confounder, _) => Self::Confounder,
-            (_, Kind::Contended | Kind::ClientLimited | Kind::HostSpeed) => Self::Doubt,
+            (_, Kind::Contended | Kind::ClientLimited | Kind::HostSpeed | Kind::ShortLivedCpu) => {
+                Self::Doubt
+            }
             (_, Kind::FewCores) if alone => Self::Host,
             (
                 _,

@@ -22,30 +22,65 @@ impl Part {
     }
 }
 
+/// What the base counted in one block, and its second copy where candidates are compared with both.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Controls {
+    pub(super) base: Part,
+    pub(super) second: Option<Part>,
+}
+
+impl Controls {
+    /// Both copies as one: what they counted over what they did.
+    fn together(self) -> Part {
+        let second = self.second.unwrap_or(Part {
+            counted: 0.0,
+            over: 0.0,
+        });
+        Part {
+            counted: self.base.counted + second.counted,
+            over: self.base.over + second.over,
+        }
+    }
+
+    /// Mean of the logarithms of both values; absent unless all are above zero.
+    fn log(self) -> Option<f64> {
+        let values = [Some(self.base), self.second].into_iter().flatten();
+        let logs: Vec<f64> = values.map(|part| part.value().ln()).collect();
+        mean(&logs).filter(|log| log.is_finite())
+    }
+}
+
 /// Both sides of one block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct BlockCost {
     pub(super) block: u32,
-    pub(super) base: Part,
+    controls: Controls,
     pub(super) candidate: Part,
-    /// ln(candidate / base); absent unless both are above zero.
+    /// ln(candidate / base), of the base the mean of its copies' logarithms; absent unless all are above 0.
     pub(super) log_ratio: Option<f64>,
 }
 
 impl BlockCost {
-    /// From what each side counted in all.
-    pub(super) fn pooled(block: u32, base: Part, candidate: Part) -> Self {
-        let both = base.value() > 0.0 && candidate.value() > 0.0;
+    /// From what each server counted in all.
+    pub(super) fn pooled(block: u32, controls: Controls, candidate: Part) -> Self {
+        let own = Some(candidate.value().ln()).filter(|log| log.is_finite());
         Self {
             block,
-            base,
+            controls,
             candidate,
-            log_ratio: both.then(|| (candidate.value() / base.value()).ln()),
+            log_ratio: own
+                .zip(controls.log())
+                .map(|(candidate, base)| candidate - base),
         }
     }
 
+    /// What the base counted, both copies as one.
+    pub(super) fn base(&self) -> Part {
+        self.controls.together()
+    }
+
     fn difference(&self) -> f64 {
-        self.candidate.value() - self.base.value()
+        self.candidate.value() - self.base().value()
     }
 }
 
@@ -62,7 +97,7 @@ impl CostSample {
         let differences = self.differences();
         Some(Cost {
             key: self.key.clone(),
-            base: self.level(|block| block.base)?,
+            base: self.level(BlockCost::base)?,
             candidate: self.level(|block| block.candidate)?,
             difference: Difference {
                 estimate: mean(&differences)?,
@@ -105,7 +140,7 @@ impl CostSample {
         }
         let middles = self.blocks.iter();
         let middles: Vec<f64> = middles
-            .map(|block| f64::midpoint(block.base.value(), block.candidate.value()))
+            .map(|block| f64::midpoint(block.base().value(), block.candidate.value()))
             .collect();
         let middle = mean(&middles).filter(|middle| *middle > 0.0)?;
         let differences = self.differences().into_iter();
@@ -120,9 +155,13 @@ impl CostSample {
         };
         let blocks = self.blocks.iter().filter_map(|one| {
             let two = other.blocks.iter().find(|two| two.block == one.block)?;
-            let base = add(one.base, two.base);
+            let seconds = one.controls.second.zip(two.controls.second);
+            let controls = Controls {
+                base: add(one.controls.base, two.controls.base),
+                second: seconds.map(|(one, two)| add(one, two)),
+            };
             let candidate = add(one.candidate, two.candidate);
-            Some(BlockCost::pooled(one.block, base, candidate))
+            Some(BlockCost::pooled(one.block, controls, candidate))
         });
         Self {
             key: key.to_owned(),
@@ -142,7 +181,8 @@ mod tests {
             key: "reads_per_op".to_owned(),
             blocks: blocks
                 .map(|(block, &(base, candidate))| {
-                    BlockCost::pooled(block, part(base), part(candidate))
+                    let base = part(base);
+                    BlockCost::pooled(block, Controls { base, second: None }, part(candidate))
                 })
                 .collect(),
         }
@@ -166,6 +206,33 @@ mod tests {
         assert!((cost.difference.estimate - 1.0).abs() < 1e-12);
         let moves = sample(&[(2.0, 4.0), (0.0, 2.0)]).moves().unwrap();
         assert!(moves.iter().all(|by| (by - 1.0).abs() < 1e-12), "{moves:?}");
+    }
+
+    #[test]
+    fn of_two_copies_ratios_take_the_mean_of_logarithms_and_differences_that_of_counts() {
+        let part = |counted| Part { counted, over: 2.0 };
+        let of = |second| CostSample {
+            key: "reads_per_op".to_owned(),
+            blocks: vec![BlockCost::pooled(
+                0,
+                Controls {
+                    base: part(2.0),
+                    second: Some(part(second)),
+                },
+                part(8.0),
+            )],
+        };
+        let cost = of(8.0).cost(Levels::FIXED).unwrap();
+        assert!((cost.ratio.unwrap().estimate - 2.0).abs() < 1e-12);
+        assert_eq!(
+            (cost.base, cost.candidate, cost.difference.estimate),
+            (2.5, 4.0, 1.5)
+        );
+        // A copy that counted nothing takes the ratio, and stays in the difference.
+        let cost = of(0.0).cost(Levels::FIXED).unwrap();
+        assert_eq!((cost.ratio, cost.difference.estimate), (None, 3.5));
+        let sum = of(8.0).plus(&of(0.0), "both");
+        assert_eq!(sum.blocks[0].base().value(), 3.0);
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Which costs moved, and how surprising that is against the placebo's own moves.
 
-use super::blocks::CostSample;
+use super::blocks::{BlockCost, CostSample};
 use super::labels::label;
 use crate::comparison::{CellComparison, Cost, Metric, Moved};
 use crate::thresholds::{
     MIN_BLOCKS, MOVED_BYTES, MOVED_CHEAP_EVENTS, MOVED_COMPARABLE, MOVED_EVENTS, MOVED_FALSE,
-    MOVED_LEAST, MOVED_LISTED, MOVED_MB, MOVED_PRIOR, MOVED_TIME_SHARE,
+    MOVED_LEAST, MOVED_LISTED, MOVED_MB, MOVED_PRIOR, MOVED_TIME_SHARE, SECOND_CONTROL_SD,
 };
 use crate::words;
 use deltabench_model::metric::{metric, unit};
@@ -79,9 +79,9 @@ pub(super) fn short(value: f64) -> f64 {
 /// The costs that moved, most surprising first; empty with fewer blocks than a verdict takes.
 ///
 /// With x the mean move of the candidate over n blocks and se its standard error, m(c) and se(c) those of the
-/// placebo in each comparable cell c: τ² = max(0, mean(m² − se²)), what the placebo moves beyond its own
-/// noise, and t = x / √(se² + τ²), with Satterthwaite's degrees of freedom of both parts. p is adjusted by
-/// Benjamini and Hochberg over the costs of the cell.
+/// placebo in each comparable cell c of k: τ² = max(0, mean(m² − se²)) + 3/4 mean(m²)/k, what the placebo
+/// moves beyond its own noise, and t = x / √(se² + τ²), with Satterthwaite's degrees of freedom of both
+/// parts. p is adjusted by Benjamini and Hochberg over the costs of the cell.
 /// Source: variance between groups by moments, DerSimonian & Laird 1986 with a known mean of zero;
 ///         Satterthwaite 1946.
 pub(super) fn shifts(
@@ -187,7 +187,7 @@ struct Typical {
 
 impl Typical {
     fn of(sample: &CostSample, placebo: &[&[CostSample]]) -> Self {
-        let level = |sample: &CostSample| sample.level(|block| block.base).unwrap_or(0.0);
+        let level = |sample: &CostSample| sample.level(BlockCost::base).unwrap_or(0.0);
         let here = level(sample);
         let comparable = |other: &&CostSample| {
             let there = level(other);
@@ -207,11 +207,16 @@ impl Typical {
             .iter()
             .filter_map(|moves| Some(mean(moves)?.powi(2) - Noise::of(moves)?.error))
             .collect();
+        let number = to_f64(count(cells.len()));
+        let squared = squares(&mut cells.iter().filter_map(|moves| mean(moves)));
+        // Of few cells the mean may happen to be nothing though copies differ. So of a single cell all stays
+        // that a candidate moves for it against two controls: three quarters of the placebo's variance.
+        let few = SECOND_CONTROL_SD.powi(2) * squared / number.max(1.0);
         Self {
-            beyond: mean(&beyond).unwrap_or(0.0).max(0.0),
-            cells: squares(&mut cells.iter().filter_map(|moves| mean(moves))),
+            beyond: mean(&beyond).unwrap_or(0.0).max(0.0) + few,
+            cells: squared,
             blocks: squares(&mut cells.iter().flatten().copied()),
-            number: to_f64(count(cells.len())),
+            number,
         }
     }
 

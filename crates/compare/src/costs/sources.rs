@@ -1,8 +1,8 @@
 //! Where the costs of a pair of servers come from.
 
-use super::blocks::{BlockCost, CostSample, Part};
+use super::blocks::{BlockCost, Controls, CostSample, Part};
 use crate::history::History;
-use crate::pairing::{Block, Index, Round};
+use crate::pairing::{Block, Index};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::metric::{Basis, METRICS, MetricInfo};
 use deltabench_model::plan::{CellId, Plan, ServerId};
@@ -93,7 +93,8 @@ impl<'a> Sources<'a> {
         }
     }
 
-    /// Every cost that both sides of a pair have.
+    /// Every cost that both sides of a pair have. A candidate is compared with the same copies of the base as
+    /// its throughput and its CPU are.
     pub(super) fn sampled(&self, cell: CellId, server: ServerId) -> Sampled {
         let base = self.plan.compared_with(server);
         let rounds = self.slices.rounds(cell);
@@ -102,6 +103,8 @@ impl<'a> Sources<'a> {
         let visits = Visits {
             blocks: pairing.blocks.iter().map(|block| block.block).collect(),
             base: self.side(base, cell),
+            second: { self.slices.second(cell, base, server) }
+                .map(|placebo| self.side(placebo, cell)),
             candidate: self.side(server, cell),
         };
         let registered = METRICS.iter().filter_map(|metric| match metric.basis {
@@ -167,7 +170,7 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// A cost of a block, over the rounds in which both sides know it.
+/// A cost of a block, over the rounds in which all sides know it.
 fn totals(block: &Block<'_>, of: &dyn Fn(&Block<'_>, &Slice) -> Option<f64>) -> Option<BlockCost> {
     let part = |slice: &Slice| {
         Some(Part {
@@ -175,20 +178,34 @@ fn totals(block: &Block<'_>, of: &dyn Fn(&Block<'_>, &Slice) -> Option<f64>) -> 
             over: to_f64(slice.operations),
         })
     };
-    let both = |round: &Round<'_>| Some((part(round.base)?, part(round.candidate)?));
-    let (base, candidate): (Vec<Part>, Vec<Part>) = block.rounds.iter().filter_map(both).unzip();
+    let (mut base, mut second, mut candidate) = (Vec::new(), Vec::new(), Vec::new());
+    for round in &block.rounds {
+        let controls = (part(round.base), round.second.map(part));
+        if let ((Some(one), None | Some(Some(_))), Some(other)) = (controls, part(round.candidate))
+        {
+            base.push(one);
+            second.extend(controls.1.flatten());
+            candidate.push(other);
+        }
+    }
     let sum = |parts: &[Part]| Part {
         counted: parts.iter().map(|part| part.counted).sum(),
         over: parts.iter().map(|part| part.over).sum(),
     };
     let enough = base.len() >= block.least;
-    enough.then(|| BlockCost::pooled(block.block, sum(&base), sum(&candidate)))
+    let controls = Controls {
+        base: sum(&base),
+        second: (!second.is_empty()).then(|| sum(&second)),
+    };
+    enough.then(|| BlockCost::pooled(block.block, controls, sum(&candidate)))
 }
 
 /// What was counted over the visits of a pair.
 struct Visits<'a> {
     blocks: Vec<u32>,
     base: Side<'a>,
+    /// The second copy of the base, where the candidate is compared with both.
+    second: Option<Side<'a>>,
     candidate: Side<'a>,
 }
 
@@ -237,11 +254,15 @@ impl Visits<'_> {
         self.counter(metric.key, metric.counter, (metric.basis, metric.scale))
     }
 
-    /// Every wait that was seen on either side.
+    /// Every wait that was seen on a server.
     fn waits(&self) -> Vec<CostSample> {
-        let visits = self.base.counters.values();
-        let keys: BTreeSet<&String> = visits
-            .chain(self.candidate.counters.values())
+        let servers = [
+            Some(&self.base),
+            self.second.as_ref(),
+            Some(&self.candidate),
+        ];
+        let keys: BTreeSet<&String> = { servers.into_iter().flatten() }
+            .flat_map(|server| server.counters.values())
             .flat_map(|counted| counted.values.keys())
             .filter(|key| key.starts_with(WAIT_PREFIX))
             .collect();
@@ -252,9 +273,15 @@ impl Visits<'_> {
 
     fn counter(&self, key: &str, counter: &str, metric: (Basis, f64)) -> Option<CostSample> {
         let blocks = self.blocks.iter().filter_map(|&block| {
-            let base = self.base.part(block, counter, metric)?;
-            let candidate = self.candidate.part(block, counter, metric)?;
-            Some(BlockCost::pooled(block, base, candidate))
+            let of = |side: &Side<'_>| side.part(block, counter, metric);
+            let controls = Controls {
+                base: of(&self.base)?,
+                second: match &self.second {
+                    Some(second) => Some(of(second)?),
+                    None => None,
+                },
+            };
+            Some(BlockCost::pooled(block, controls, of(&self.candidate)?))
         });
         Some(CostSample {
             key: key.to_owned(),

@@ -81,6 +81,12 @@ pub fn plan(cells: Vec<Cell>) -> Plan {
     }
 }
 
+/// The same, compared as every run compares: candidates with both copies of the base.
+pub fn as_run(mut plan: Plan) -> Plan {
+    plan.two_controls = true;
+    plan
+}
+
 /// A slice of cell 0: so many operations a second, each for so many microseconds of CPU.
 pub fn slice(server: ServerId, block: u32, round: u32, rate: f64, cpu_us: Option<f64>) -> Slice {
     let operations = 100_000;

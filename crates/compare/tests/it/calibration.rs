@@ -1,28 +1,25 @@
 //! Do the stated error rates hold? Seeded runs with known truth, through `analyse` itself.
 
-use crate::builder::{cell, metric, only_cell, plan};
-use crate::calibration_model::{Model, NOISY, QUIET, Simulation, THREE, TWO};
+use crate::builder::{as_run, cell, metric, only_cell, plan};
+use crate::calibration_model::{Model, NOISY, QUIET, Simulation, THREE};
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
-use deltabench_model::plan::{Plan, Role, ServerId};
+use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::binomial::clopper_pearson;
 use deltabench_stats::student::{t_test_p, welch};
 
 const DELTA: f64 = 0.03;
 
-/// Four clients, base and candidate only: verdicts of throughput alone.
+/// Four clients: verdicts of throughput alone.
 fn plain_plan() -> Plan {
-    let mut plan = plan(vec![cell(4, false)]);
-    plan.servers.retain(|server| server.role != Role::Placebo);
-    plan.servers.insert(1, plan.servers[0].clone());
-    plan
+    as_run(plan(vec![cell(4, false)]))
 }
 
 fn runs(seed: u64, number: usize, model: Model, effect: f64) -> impl Iterator<Item = Comparison> {
     let mut simulation = Simulation::new(seed);
     let plan = plain_plan();
-    (0..number).map(move |_| analyse(&plan, &simulation.run(model, effect, &TWO), Vec::new()))
+    (0..number).map(move |_| analyse(&plan, &simulation.run(model, effect, &THREE), Vec::new()))
 }
 
 /// At most `rate`, as far as `trials` can tell: the exact 99.9 % interval of the share reaches down to it.
@@ -191,8 +188,7 @@ fn verdicts_are_found_where_the_design_says_so() {
 #[test]
 fn a_placebo_seldom_spoils_a_good_run_and_is_seldom_flagged() {
     let mut simulation = Simulation::new(51);
-    let mut plan = plan(vec![cell(1, false)]);
-    plan.two_controls = true;
+    let plan = as_run(plan(vec![cell(1, false)]));
     let (mut unfit, mut flags, mut covered, mut different) = (0, 0, 0, 0);
     for _ in 0..600 {
         let model = Model {

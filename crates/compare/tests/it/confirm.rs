@@ -89,7 +89,7 @@ fn what_recurs_is_decided_by_the_skewed_blocks_and_not_by_their_wider_interval()
     let mut found = with_interval(false, -0.04, 0.03);
     let mut again = with_interval(true, -0.02, 0.025);
     let speed = &mut again.cells[0].metrics[0];
-    speed.skewness = -0.9;
+    speed.skewness = (-0.9).into();
     let turned: Vec<f64> = speed.blocks.iter().map(|gain| -gain).collect();
     let expected = SkewedMean::new(&turned, 0.9).unwrap().p_above();
     // Printed wider, as where measuring stopped at a width.

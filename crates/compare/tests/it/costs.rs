@@ -9,6 +9,7 @@ use crate::costs_model::{World, counter, moved, reads, said, two_cores, updates}
 use deltabench_compare::comparison::{CellComparison, Cost, Metric};
 use deltabench_compare::words::microseconds;
 use deltabench_compare::{Machine, add_costs, analyse};
+use deltabench_model::finding::FindingKind;
 use deltabench_model::units::{count, to_f64};
 
 fn cost<'a>(cell: &'a CellComparison, key: &str) -> &'a Cost {
@@ -555,6 +556,28 @@ fn costs_are_over_what_they_were_counted_over() {
         .collect();
     assert!(order.is_sorted(), "the registry's order");
     assert!(!comparison.placebo_cells[0].costs.is_empty());
+}
+
+#[test]
+fn cpu_of_processes_that_come_and_go_is_told_where_it_matters() {
+    for (short, told) in [(0.1, false), (2.4, true)] {
+        let mut world = reads();
+        let used = counter("process_short_ns", 1e3 * short, 0.02);
+        world.counters.push(used);
+        let comparison = world.compare(&mut Simulation::new(402));
+        let found =
+            { comparison.findings.iter() }.find(|one| one.kind == FindingKind::ShortLivedCpu);
+        assert_eq!(found.is_some(), told, "{found:?}");
+        let cost = cost(only_cell(&comparison), "short_lived_cpu_us_per_op");
+        assert!((cost.candidate / short - 1.0).abs() < 0.03, "{cost:?}");
+        let Some(found) = found else { continue };
+        println!("{}", found.text);
+        assert!(
+            found.text.contains("5.0 % of it on the base"),
+            "{}",
+            found.text
+        );
+    }
 }
 
 #[test]

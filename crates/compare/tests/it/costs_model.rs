@@ -1,6 +1,6 @@
 //! Visits with counters, of servers whose true costs are known.
 
-use crate::builder::{BASE, CANDIDATE, PLACEBO, cell, plan, slice};
+use crate::builder::{BASE, CANDIDATE, PLACEBO, as_run, cell, plan, slice};
 use crate::calibration_model::Simulation;
 use deltabench_compare::comparison::{CellComparison, Comparison};
 use deltabench_compare::{Machine, add_costs, analyse};
@@ -126,7 +126,7 @@ impl World {
 
     pub fn plan(&self) -> Plan {
         let cells = (0..self.cells).map(|_| cell(self.clients, false)).collect();
-        let mut plan = plan(cells);
+        let mut plan = as_run(plan(cells));
         plan.timing.blocks = self.blocks;
         plan
     }

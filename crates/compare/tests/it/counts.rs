@@ -114,7 +114,7 @@ fn time_and_work_that_part_are_said_where_they_do() {
             blocks: Vec::new(),
             numbers: Vec::new(),
             hours: None,
-            skewness: 0.0,
+            skewness: Default::default(),
         });
     }
     add_apart(&mut comparison, &plan);

@@ -3,13 +3,13 @@
 //! `DELTABENCH_RUNS=3000 cargo test -p deltabench-compare --test it early:: -- --nocapture` prints the tables
 //! of docs/decisions/0021-an-early-no-change-has-a-wider-interval.md.
 
-use crate::builder::{cell, metric, only_cell, plan, runs};
-use crate::calibration_model::{Model, Simulation, TWO};
+use crate::builder::{as_run, cell, metric, only_cell, plan, runs};
+use crate::calibration_model::{Model, Simulation, THREE};
 use crate::pipeline::{MIDDLE, NOISY, QUIET, drive};
 use deltabench_compare::comparison::{Comparison, DetectionOutcome, Metric, Verdict};
 use deltabench_compare::looks;
 use deltabench_compare::thresholds::{ALPHA_EQUIVALENT, EQUIVALENT_EXPONENT, log_delta};
-use deltabench_model::plan::{Plan, Role, Stopping};
+use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::units::{count, index, to_f64};
 use deltabench_stats::Interval;
 use deltabench_stats::binomial::clopper_pearson;
@@ -136,10 +136,9 @@ fn end(run: &Comparison, looks: usize) -> End {
     }
 }
 
-/// Base and candidate only, with these looks.
-fn two(looks: &[u32]) -> Plan {
-    let mut plan = plan(vec![cell(4, false)]);
-    plan.servers[1].role = Role::Base;
+/// One cell with these looks.
+fn planned(looks: &[u32]) -> Plan {
+    let mut plan = as_run(plan(vec![cell(4, false)]));
     plan.timing.blocks = *looks.last().unwrap();
     plan.stopping = Stopping::Sequential {
         looks: looks.to_vec(),
@@ -200,11 +199,11 @@ fn tallies(
     effect: f64,
     number: u64,
 ) -> BTreeMap<End, Tally> {
-    let (plan, mut simulation) = (two(looks), Simulation::new(seed));
+    let (plan, mut simulation) = (planned(looks), Simulation::new(seed));
     let strict = strict(looks);
     let mut found: BTreeMap<End, Tally> = BTreeMap::new();
     for _ in 0..number {
-        let run = drive(&plan, &simulation.run(model, effect, &TWO));
+        let run = drive(&plan, &simulation.run(model, effect, &THREE));
         let end = end(&run, looks.len());
         if let End::Equal(look) = end {
             is_as_promised(&run, plan.delta, strict[index(u64::from(look)) - 1]);

@@ -61,7 +61,7 @@ impl Host {
             }
         }
         let planned = (0..cells).map(|_| cell(1, true)).collect();
-        analyse(&plan(planned), &all, Vec::new())
+        analyse(&as_run(plan(planned)), &all, Vec::new())
     }
 
     fn block(

@@ -4,8 +4,8 @@
 //!
 //! `cargo test -p deltabench-compare pipeline -- --nocapture` prints the table of docs/error-rates.md.
 
-use crate::builder::{BASE, CANDIDATE, PLACEBO, cell, metric, only_cell, plan};
-use crate::calibration_model::{Model, Simulation, THREE, TWO};
+use crate::builder::{BASE, CANDIDATE, PLACEBO, as_run, cell, metric, only_cell, plan};
+use crate::calibration_model::{Model, Simulation, THREE};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, DetectionOutcome, Metric, Ratio, Verdict,
 };
@@ -20,25 +20,25 @@ use deltabench_stats::student::t_test_p;
 const DELTA: f64 = 0.03;
 const BLOCKS: u32 = 24;
 
-/// Six rounds a block; the sd of a block value is about 0.5 %, 1.6 % and 4 %.
+/// Six rounds a block; the sd of a candidate's block value is about 0.5 %, 1.6 % and 4 %.
 const BASE_MODEL: Model = Model {
     blocks: BLOCKS,
     rounds: 6,
-    restart: 0.007,
-    noise: 0.02,
-    drift: 0.02,
+    restart: 0.008,
+    noise: 0.023,
+    drift: 0.023,
     memory: 50.0,
     cpu_noise: None,
 };
 pub const QUIET: Model = Model {
-    restart: 0.003,
-    noise: 0.005,
+    restart: 0.0035,
+    noise: 0.006,
     ..BASE_MODEL
 };
 pub const MIDDLE: Model = BASE_MODEL;
 pub const NOISY: Model = Model {
-    restart: 0.01,
-    noise: 0.06,
+    restart: 0.0115,
+    noise: 0.069,
     ..BASE_MODEL
 };
 const MODELS: [(&str, Model); 3] = [("quiet", QUIET), ("middle", MIDDLE), ("noisy", NOISY)];
@@ -51,11 +51,9 @@ pub fn sequential(mut plan: Plan) -> Plan {
     plan
 }
 
-/// Four clients, base and candidate only: verdicts of throughput alone.
-fn two() -> Plan {
-    let mut plan = plan(vec![cell(4, false)]);
-    plan.servers[1].role = Role::Base;
-    plan
+/// Four clients: verdicts of throughput alone.
+fn one_cell() -> Plan {
+    as_run(plan(vec![cell(4, false)]))
 }
 
 /// Measures until nothing is open, then analyses: what a run does.
@@ -85,7 +83,7 @@ fn runs(
     effect: f64,
 ) -> impl Iterator<Item = Comparison> {
     let mut simulation = Simulation::new(seed);
-    (0..number).map(move |_| drive(&plan, &simulation.run(model, effect, &TWO)))
+    (0..number).map(move |_| drive(&plan, &simulation.run(model, effect, &THREE)))
 }
 
 /// At most `rate`, as far as `trials` can tell: the exact 99.9 % interval of the share reaches down to it.
@@ -172,14 +170,15 @@ fn equal_servers_are_called_different_at_most_as_often_as_stated() {
     {
         let mut p = Vec::new();
         let tally = Tally::of(
-            runs(seed, number, sequential(two()), model, 0.0)
+            runs(seed, number, sequential(one_cell()), model, 0.0)
                 .inspect(|run| p.push(only_cell(run).p.unwrap())),
             0.0,
         );
         tally.print(&format!("sequential, {name}, no effect"));
         let flagged = tally.slower + tally.faster;
         assert!(at_most(0.05, flagged, number));
-        assert!((0.93..=0.97).contains(&share(tally.covered, number)));
+        // Those that end early are wider for it.
+        assert!((0.93..=0.98).contains(&share(tally.covered, number)));
         all = (all.0 + flagged, all.1 + number);
         // p itself is small as often as it says, however often was looked.
         for level in [0.01, 0.05, 0.2] {
@@ -201,7 +200,7 @@ fn looking_after_every_block_would_call_more_different() {
     let mut fixed = plan(vec![cell(4, false)]);
     fixed.timing.blocks = BLOCKS;
     let hits = (0..400).filter(|_| {
-        let comparison = analyse(&fixed, &simulation.run(MIDDLE, 0.0, &TWO), Vec::new());
+        let comparison = analyse(&fixed, &simulation.run(MIDDLE, 0.0, &THREE), Vec::new());
         let blocks = &metric(only_cell(&comparison), Metric::Throughput).blocks;
         (6..=blocks.len()).any(|n| t_test_p(&blocks[..n]).unwrap() < 0.05)
     });
@@ -218,7 +217,10 @@ fn a_change_of_exactly_delta_is_called_equal_at_most_five_times_in_a_hundred() {
     let mut all = (0, 0);
     for (seed, (name, model)) in (121..).zip(MODELS) {
         for effect in [log_delta(DELTA), -log_delta(DELTA)] {
-            let tally = Tally::of(runs(seed, 500, sequential(two()), model, effect), effect);
+            let tally = Tally::of(
+                runs(seed, 500, sequential(one_cell()), model, effect),
+                effect,
+            );
             tally.print(&format!(
                 "sequential, {name}, exactly {:+.0} %",
                 100.0 * effect
@@ -239,7 +241,7 @@ fn a_change_of_exactly_delta_is_called_equal_at_most_five_times_in_a_hundred() {
 fn a_loss_of_exactly_the_margin_seldom_passes_as_not_worse() {
     let (mut passed, mut all) = (0, 0);
     for (seed, (name, model)) in (211..).zip(MODELS) {
-        let mut plan = sequential(two());
+        let mut plan = sequential(one_cell());
         plan.gate.not_worse_than = Some(DELTA);
         let runs = runs(seed, 500, plan, model, (-DELTA).ln_1p());
         let hits = runs.filter(|run| exit_code(run) == 0).count();
@@ -259,7 +261,10 @@ fn intervals_hold_the_truth_whatever_stopped_the_run() {
     for (seed, effect) in (131..).zip([0.99_f64, 1.015, 0.95, 1.05, 0.92]) {
         for (name, model) in MODELS {
             let effect = effect.ln();
-            let tally = Tally::of(runs(seed, 150, sequential(two()), model, effect), effect);
+            let tally = Tally::of(
+                runs(seed, 150, sequential(one_cell()), model, effect),
+                effect,
+            );
             tally.print(&format!("sequential, {name}, ratio {:.3}", effect.exp()));
             covered += tally.covered;
             trials += tally.runs;
@@ -284,7 +289,7 @@ fn injected_changes_are_found_and_re_estimated_without_bias() {
     for (seed, (name, model, ratio, least)) in (141..).zip(cases) {
         let effect = f64::ln(ratio);
         let (mut right, mut fresh, mut found, mut number) = (0, 0.0, 0.0, 0);
-        for run in runs(seed, 200, sequential(two()), model, effect) {
+        for run in runs(seed, 200, sequential(one_cell()), model, effect) {
             let cell = only_cell(&run);
             let slower = cell.verdict == Verdict::Regression;
             right += usize::from(different(cell) && slower == (effect < 0.0));
@@ -314,7 +319,7 @@ fn stopping_at_a_width_keeps_coverage_and_false_alarms() {
         ("middle", MIDDLE, 0.01),
         ("middle", MIDDLE, 0.008),
     ]) {
-        let mut plan = two();
+        let mut plan = one_cell();
         plan.timing.blocks = 30;
         plan.stopping = Stopping::Precision { half_width };
         let model = Model {
@@ -360,9 +365,8 @@ fn voiding_by_rule_keeps_false_alarms_and_makes_intervals_narrower() {
     // δ of 0.5 % can hardly be shown here, so that equality does not hide false alarms. At 50 % of the rounds
     // the rule itself flips between leaving out and keeping.
     let mut simulation = Simulation::new(161);
-    let mut plan = sequential(plan(vec![cell(4, false)]));
+    let mut plan = sequential(one_cell());
     plan.delta = 0.005;
-    plan.two_controls = true;
     for often in [0.3, 0.5] {
         let (mut flagged, mut placebo, mut covered, mut narrower, mut voided) = (0, 0, 0, 0, 0);
         let trials = 2000;
@@ -403,7 +407,7 @@ fn voiding_by_rule_keeps_false_alarms_and_makes_intervals_narrower() {
 fn of_many_equal_cells_and_candidates_the_gate_fails_in_at_most_five_runs_of_a_hundred() {
     // Six cells and two candidates, all equal: 12 comparisons a run.
     let mut simulation = Simulation::new(171);
-    let mut plan = sequential(plan(vec![cell(4, false); 6]));
+    let mut plan = sequential(as_run(plan(vec![cell(4, false); 6])));
     plan.servers.push(PlannedServer {
         role: Role::Candidate,
         ..plan.servers[2].clone()
@@ -417,7 +421,7 @@ fn of_many_equal_cells_and_candidates_the_gate_fails_in_at_most_five_runs_of_a_h
     for _ in 0..trials {
         let mut all = Vec::new();
         for id in 0..6 {
-            let slices = simulation.run(NOISY, 0.0, &[BASE, CANDIDATE, ServerId(3)]);
+            let slices = simulation.run(NOISY, 0.0, &[BASE, PLACEBO, CANDIDATE, ServerId(3)]);
             all.extend(slices.into_iter().map(|slice| Slice {
                 cell: CellId(id),
                 ..slice
@@ -448,10 +452,9 @@ fn of_many_equal_cells_and_candidates_the_gate_fails_in_at_most_five_runs_of_a_h
 #[test]
 fn a_delta_from_noise_is_resolved_and_keeps_its_error() {
     for (seed, (name, model)) in (191..).zip(MODELS) {
-        let mut plan = sequential(plan(vec![cell(4, false)]));
+        let mut plan = sequential(one_cell());
         plan.delta = 0.10;
         plan.delta_from_noise = true;
-        plan.two_controls = true;
         let mut simulation = Simulation::new(seed);
         let (mut equal, mut wrong, mut at_edge, mut deltas) = (0, 0, 0, [0; 4]);
         for _ in 0..250 {
@@ -491,7 +494,7 @@ fn a_delta_from_noise_is_resolved_and_keeps_its_error() {
 fn the_geometric_mean_over_cells_of_unlike_lengths_holds_the_truth() {
     // Three cells of unlike noise and effect: they leave the plan after unlike numbers of blocks.
     let mut simulation = Simulation::new(201);
-    let plan = sequential(plan(vec![cell(4, false); 3]));
+    let plan = sequential(as_run(plan(vec![cell(4, false); 3])));
     let effects = [0.0, -0.05, 0.004];
     let truth = effects.iter().sum::<f64>() / 3.0;
     let trials = 400;

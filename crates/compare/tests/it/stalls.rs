@@ -3,11 +3,13 @@
 //! `DELTABENCH_RUNS=2000 cargo test -p deltabench-compare --test it stalls:: -- --nocapture` prints the rates
 //! of docs/measuring.md#totals, of 6, 8, 12 and 24 blocks. Without it, it is 12.
 
-use crate::builder::{self, BASE, CANDIDATE, cell, metric, only_cell, plan, slice};
-use crate::calibration_model::{Model, QUIET, Simulation, TWO};
+use crate::builder::{
+    self, BASE, CANDIDATE, PLACEBO, as_run, cell, metric, only_cell, plan, slice,
+};
+use crate::calibration_model::{Model, QUIET, Simulation, THREE};
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
-use deltabench_model::plan::{Plan, Role, ServerId};
+use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64, to_u64};
 use deltabench_stats::binomial::clopper_pearson;
@@ -85,9 +87,7 @@ impl Stalls {
 }
 
 fn plain_plan(blocks: u32) -> Plan {
-    let mut plan = plan(vec![cell(1, true)]);
-    plan.servers.retain(|server| server.role != Role::Placebo);
-    plan.servers.insert(1, plan.servers[0].clone());
+    let mut plan = as_run(plan(vec![cell(1, true)]));
     plan.timing.blocks = blocks;
     plan.delta = 0.02;
     plan
@@ -95,7 +95,7 @@ fn plain_plan(blocks: u32) -> Plan {
 
 /// A run in which these servers stall.
 fn run(random: &mut Simulation, blocks: u32, stalls: Stalls, servers: &[ServerId]) -> Vec<Slice> {
-    let mut slices = random.run(Model { blocks, ..MODEL }, 0.0, &TWO);
+    let mut slices = random.run(Model { blocks, ..MODEL }, 0.0, &THREE);
     for one in &mut slices {
         let rate = to_f64(one.operations) / (to_f64(one.duration_ns) * 1e-9) / 1000.0;
         let more = if servers.contains(&one.server) {
@@ -192,7 +192,11 @@ fn intervals_of_totals_hold_what_stalls_cost() {
         Stalls::Twice(0.10),
         Stalls::HeavyTail,
     ];
-    let sides = [&[CANDIDATE][..], &[BASE][..], &[BASE, CANDIDATE][..]];
+    let sides = [
+        &[CANDIDATE][..],
+        &[BASE, PLACEBO][..],
+        &[BASE, PLACEBO, CANDIDATE][..],
+    ];
     for (&blocks, (seed, stalls)) in { sizes().iter() }.flat_map(|size| {
         let kinds = (61..).zip(kinds);
         kinds.map(move |kind| (size, kind))
@@ -218,7 +222,7 @@ fn intervals_of_totals_hold_what_stalls_cost() {
             // What was not seen is not in the interval.
             let known = 0.94 * (1.0 - stalls.unseen(blocks));
             assert!(at_least(known, hits), "{stalls:?} {servers:?}: {hits}");
-            if servers.len() == 2 {
+            if servers.len() == 3 {
                 assert!(
                     at_most(0.05, slower + faster),
                     "{stalls:?}: {slower} {faster}"

@@ -188,11 +188,8 @@ fn what_loads_say_together_is_judged_by_their_common_interval_among_all_of_them(
     // Without luck of a load: three runs of −5 % are a regression together, equal ones are equal.
     let (plans, comparisons) = repetitions(4, 3, CALM, &["b", "c"]);
     let study = tables_of(&of(&plans, &comparisons));
-    let table = &study.tables[0];
-    assert_eq!(
-        figure(table, "point-query", "c").verdict,
-        Some(Verdict::Regression)
-    );
+    let found = figure(&study.tables[0], "point-query", "c");
+    assert_eq!(found.verdict, Some(Verdict::Regression));
     let same = plan_of(&["b"], cells(&WORKLOADS[..2], &[4]));
     let mut random = Simulation::new(5);
     let comparisons: Vec<Comparison> = (0..3)
@@ -200,23 +197,26 @@ fn what_loads_say_together_is_judged_by_their_common_interval_among_all_of_them(
         .collect();
     let plans = vec![same; 3];
     let study = tables_of(&of(&plans, &comparisons));
-    assert_eq!(
-        figure(&study.tables[0], "point-query", "b").verdict,
-        Some(Verdict::NoChange)
-    );
-    // With a luck of 4 % each run sees its own load clearly, and together they do not know.
-    let (plans, comparisons) = repetitions(6, 3, Noise { load: 0.06, ..CALM }, &["b"]);
-    let alone = comparisons.iter().flat_map(|one| &one.cells);
-    assert!(
-        alone
-            .clone()
-            .any(|cell| cell.verdict != Verdict::Inconclusive)
-    );
-    let study = tables_of(&of(&plans, &comparisons));
-    for (workload, _) in &WORKLOADS[..2] {
-        let found = figure(&study.tables[0], workload, "b");
-        assert_eq!(found.verdict, Some(Verdict::Inconclusive), "{found:?}");
+    let found = figure(&study.tables[0], "point-query", "b");
+    assert_eq!(found.verdict, Some(Verdict::NoChange));
+    // With a luck of 6 % each run sees its own load clearly, and together they do not know.
+    let (mut alone, mut together) = (0, 0);
+    for seed in 6..16 {
+        let (plans, comparisons) = repetitions(seed, 3, Noise { load: 0.06, ..CALM }, &["b"]);
+        let cells = comparisons.iter().flat_map(|one| &one.cells);
+        let known = cells.filter(|cell| cell.verdict != Verdict::Inconclusive);
+        alone += known.count();
+        let study = tables_of(&of(&plans, &comparisons));
+        for (workload, _) in &WORKLOADS[..2] {
+            let found = figure(&study.tables[0], workload, "b");
+            let changes = [Verdict::Regression, Verdict::Improvement].map(Some);
+            together += usize::from(changes.contains(&found.verdict));
+        }
     }
+    assert!(
+        alone > 10 && together <= 3,
+        "{alone} of 60, {together} of 20"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Runs of studies in a few words: many servers, cells and places, with known truth.
 
-use crate::builder::{installation, plan, slice};
+use crate::builder::{as_run, installation, plan, slice};
 use crate::calibration_model::Simulation;
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::Comparison;
@@ -52,7 +52,7 @@ pub fn plan_of(candidates: &[&str], cells: Vec<Cell>) -> Plan {
     Plan {
         servers: servers(candidates),
         placement_single: Placement::Split,
-        ..plan(cells)
+        ..as_run(plan(cells))
     }
 }
 

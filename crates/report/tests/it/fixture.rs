@@ -169,7 +169,7 @@ fn metric(
         verdict,
         blocks,
         numbers: (0..BLOCKS).collect(),
-        skewness: 0.0,
+        skewness: Default::default(),
         hours: None,
     }
 }
