@@ -4,6 +4,7 @@
 mod build;
 mod jobs;
 mod machine;
+mod spent;
 
 use crate::reference;
 use crate::tidy::tidy;
@@ -11,9 +12,9 @@ use anyhow::{Context, bail};
 use build::{Built, TestBinary};
 use jobs::{Job, Pool};
 use machine::{Missing, Scratch};
+use spent::Since;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 /// What takes longest, in the order of starting: package and target. The rest follows as cargo names it.
 const LONGEST_FIRST: [(&str, &str); 8] = [
@@ -42,7 +43,7 @@ const ALONE: [&str; 8] = [
 
 /// Runs every check. Stops at the first that fails before the tests; of those it runs all.
 pub fn ci(root: &Path) -> anyhow::Result<()> {
-    let start = Instant::now();
+    let start = Since::now();
     // The build may put another in its place; then its path has another name.
     let own = std::env::current_exe().context("where is this program?")?;
     // The network is waited for while the compiler works.
@@ -57,6 +58,7 @@ pub fn ci(root: &Path) -> anyhow::Result<()> {
     announce("gen");
     reference::check(root, &built.program)?;
     told("built", start);
+    let tests = Since::now();
     announce("test");
     let scratch = Scratch::new()?;
     let pool = Pool::new(jobs(root, &own, &built, &scratch)?);
@@ -69,6 +71,7 @@ pub fn ci(root: &Path) -> anyhow::Result<()> {
         pool.run(std::io::stdout())
     })?;
     ended.print();
+    told("tests ended", tests);
     told("tidy, fmt, clippy, doc, gen, test and web ended", start);
     ended.result()
 }
@@ -89,9 +92,12 @@ fn jobs(root: &Path, own: &Path, built: &Built, scratch: &Scratch) -> anyhow::Re
     let mut jobs: Vec<Job> = binaries
         .into_iter()
         .map(|binary| {
-            let mut command = binary.command();
+            let mut command = binary.timed();
             scratch.give_to(&mut command);
             machine::hasten_maven(&mut command);
+            if place(binary) == 0 {
+                command.env("RUST_TEST_THREADS", threads_of_longest().to_string());
+            }
             Job {
                 name: binary.heading(root),
                 steps: vec![command],
@@ -107,6 +113,12 @@ fn jobs(root: &Path, own: &Path, built: &Built, scratch: &Scratch) -> anyhow::Re
         waits: false,
     });
     Ok(jobs)
+}
+
+/// Tests at a time in the binary that takes longest. Most of its tests measure for a fixed time, or wait for
+/// servers to start and end; at the end of the run it has the CPUs alone.
+fn threads_of_longest() -> usize {
+    std::thread::available_parallelism().map_or(4, |cpus| cpus.get().saturating_mul(2))
 }
 
 /// The page's bundle, and the page in a browser.
@@ -143,8 +155,8 @@ fn announce(name: &str) {
     eprintln!("== {name}");
 }
 
-fn told(what: &str, start: Instant) {
-    eprintln!("ci: {what} after {} s", start.elapsed().as_secs());
+fn told(what: &str, start: Since) {
+    eprintln!("ci: {what} after {}", start.spent());
 }
 
 /// Under `cargo xtask` the cargo that the toolchain file asks for.

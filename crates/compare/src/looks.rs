@@ -5,7 +5,7 @@ use crate::thresholds::{ALPHA, ALPHA_EQUIVALENT, EQUIVALENT_EXPONENT, LOOK_EVERY
 use deltabench_model::plan::Stopping;
 use deltabench_model::units::{count, index, to_f64, to_u64};
 use deltabench_stats::spending::{Sides, nominal_levels, obrien_fleming, power_family};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The looks of a plan of at most so many blocks: the first as soon as a verdict is possible, the last at
 /// the end, the others about a quarter of the whole apart.
@@ -59,8 +59,11 @@ pub(crate) struct Rules {
     different: Vec<f64>,
     /// One-sided nominal level of "equal" of each look.
     equivalent: Vec<f64>,
+    /// The looks as parts of the last one.
+    fractions: Vec<f64>,
     /// (total error, nominal level of each look), rising: from a p back to the error that it stands for.
-    table: Vec<(f64, Vec<f64>)>,
+    /// Levels take milliseconds, so an entry has them when it is first asked.
+    table: Vec<(f64, OnceLock<Vec<f64>>)>,
 }
 
 /// Total errors in the table for each factor of ten.
@@ -87,26 +90,32 @@ impl Rules {
         looks.sort_unstable();
         looks.dedup();
         let last = f64::from(looks.last().copied().unwrap_or(1));
-        let spent = |spending: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
-            let fractions = looks.iter().map(|&look| f64::from(look) / last);
-            fractions
-                .map(|fraction| (fraction, spending(fraction)))
-                .collect()
-        };
-        let different =
-            |alpha: f64| nominal_levels(&spent(&|at| obrien_fleming(alpha, at)), Sides::Two);
-        let equal = spent(&|at| power_family(ALPHA_EQUIVALENT, EQUIVALENT_EXPONENT, at));
+        let fractions: Vec<f64> = looks.iter().map(|&look| f64::from(look) / last).collect();
+        let equal: Vec<(f64, f64)> = { fractions.iter() }
+            .map(|&at| {
+                let spent = power_family(ALPHA_EQUIVALENT, EQUIVALENT_EXPONENT, at);
+                (at, spent)
+            })
+            .collect();
         let errors = (0..DECADES * PER_DECADE).rev().map(|step| {
             10.0_f64
                 .powf(-f64::from(step) / f64::from(PER_DECADE))
                 .min(0.999)
         });
         Self {
-            different: different(ALPHA),
+            different: different(&fractions, ALPHA),
             equivalent: nominal_levels(&equal, Sides::One),
-            table: errors.map(|error| (error, different(error))).collect(),
+            table: errors.map(|error| (error, OnceLock::new())).collect(),
+            fractions,
             looks: looks.iter().map(|&look| index(u64::from(look))).collect(),
         }
+    }
+
+    /// An entry of the table: the total error, and the level of a look at it.
+    fn entry(&self, at: usize, look: usize) -> Option<(f64, f64)> {
+        let (error, levels) = self.table.get(at)?;
+        let levels = levels.get_or_init(|| different(&self.fractions, *error));
+        Some((*error, levels.get(look).copied().unwrap_or(0.0)))
     }
 
     /// Levels of the intervals at a look, from 0.
@@ -130,22 +139,33 @@ impl Rules {
     ///
     /// Source: repeated p-values, Jennison & Turnbull 2000, 9.3; Liu & Anderson 2008.
     pub(crate) fn repeated_p(&self, look: usize, p: f64) -> f64 {
-        let level = |levels: &[f64]| levels.get(look).copied().unwrap_or(0.0);
-        // Between two entries the logarithms are nearly on a line; before the first the first is the answer.
-        let mut below: Option<(f64, f64)> = None;
-        for (error, levels) in &self.table {
-            let here = level(levels);
-            if p <= here {
-                let Some((small, small_level)) = below.filter(|(_, level)| *level > 0.0) else {
-                    return *error;
-                };
-                let part = (p / small_level).ln() / (here / small_level).ln();
-                return small * (error / small).powf(part.clamp(0.0, 1.0));
+        // The first entry with a level of p or more; levels rise with the error.
+        let (mut first, mut end) = (0, self.table.len());
+        while first < end {
+            let middle = usize::midpoint(first, end);
+            match self.entry(middle, look) {
+                Some((_, level)) if p <= level => end = middle,
+                _ => first = middle + 1,
             }
-            below = Some((*error, here));
         }
-        1.0
+        let Some((error, level)) = self.entry(first, look) else {
+            return 1.0;
+        };
+        // Between two entries the logarithms are nearly on a line; before the first the first is the answer.
+        let below = first.checked_sub(1).and_then(|at| self.entry(at, look));
+        let Some((small, small_level)) = below.filter(|(_, level)| *level > 0.0) else {
+            return error;
+        };
+        let part = (p / small_level).ln() / (level / small_level).ln();
+        small * (error / small).powf(part.clamp(0.0, 1.0))
     }
+}
+
+/// The nominal level of each look at these fractions, at a total error.
+fn different(fractions: &[f64], error: f64) -> Vec<f64> {
+    let spent = |&at: &f64| (at, obrien_fleming(error, at));
+    let spent: Vec<(f64, f64)> = fractions.iter().map(spent).collect();
+    nominal_levels(&spent, Sides::Two)
 }
 
 #[cfg(test)]
@@ -163,6 +183,28 @@ mod tests {
         assert_eq!(ended_after(&all, 3), planned(&[3]));
         assert_eq!(ended_after(&all, 24), all);
         assert_eq!(ended_after(&Stopping::Fixed, 3), Stopping::Fixed);
+    }
+
+    #[test]
+    fn a_p_stands_for_what_a_walk_through_the_whole_table_finds() {
+        let rules = Rules::of(&[6, 9, 12]);
+        let walked = |look: usize, p: f64| {
+            let entries = || (0..rules.table.len()).map(|at| rules.entry(at, look).unwrap());
+            let levels: Vec<f64> = entries().map(|(_, level)| level).collect();
+            assert!(levels.is_sorted(), "{levels:?}");
+            let above = entries().position(|(_, level)| p <= level);
+            above.map_or((1.0, 1.0), |at| {
+                let below = at.checked_sub(1).map_or(0.0, |at| rules.table[at].0);
+                (below, rules.table[at].0)
+            })
+        };
+        for look in 0..3 {
+            for p in [1e-20, 1e-9, 1e-4, 0.01, 0.05, 0.3, 0.9, 1.0] {
+                let (low, high) = walked(look, p);
+                let found = rules.repeated_p(look, p);
+                assert!((low..=high).contains(&found), "{look} {p}: {found}");
+            }
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@
 
 use crate::Interval;
 use crate::chi_square::sd_at_most;
-use crate::normal::normal_tail;
+use crate::normal::quick_tail;
 use crate::number::real;
 use crate::skewed::SkewedMean;
 use crate::student::t_quantile;
@@ -95,7 +95,7 @@ impl Chance {
         let inside = |(width, weight): &(f64, f64)| {
             let room = self.half - width;
             let outside =
-                normal_tail((room - truth) / self.error) + normal_tail((room + truth) / self.error);
+                quick_tail((room - truth) / self.error) + quick_tail((room + truth) / self.error);
             if room > 0.0 {
                 weight * (1.0 - outside)
             } else {

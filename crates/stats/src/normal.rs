@@ -1,5 +1,6 @@
 //! The normal distribution.
 
+use statrs::function::erf::erfc;
 use statrs::function::gamma::gamma_ur;
 
 /// P(Z > z) for a standard normal Z.
@@ -12,6 +13,14 @@ pub fn normal_tail(z: f64) -> f64 {
     let x = z.abs().min(40.0).powi(2) / 2.0;
     let tail = if x > 0.0 { 0.5 * gamma_ur(0.5, x) } else { 0.5 };
     if z < 0.0 { 1.0 - tail } else { tail }
+}
+
+/// [`normal_tail`] in a fraction of its time, for sums of thousands of tails. It is right to nine digits after
+/// the point, [`normal_tail`] to fourteen.
+///
+/// Source: P(Z > z) = erfc(z/√2)/2 (Abramowitz & Stegun 26.2.29), with rational approximations of erfc.
+pub(crate) fn quick_tail(z: f64) -> f64 {
+    0.5 * erfc(z * std::f64::consts::FRAC_1_SQRT_2)
 }
 
 /// The z with P(Z ≤ z) = `p`.
@@ -61,6 +70,19 @@ mod tests {
         assert!(normal_quantile(0.5).abs() < 1e-15);
         assert!((normal_quantile(0.975) + normal_quantile(0.025)).abs() < 1e-12);
         assert!((normal_tail(f64::NEG_INFINITY) - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_quick_tail_is_the_other_to_nine_digits() {
+        for step in -800..=800 {
+            let z = f64::from(step) / 100.0;
+            let (quick, tail) = (quick_tail(z), normal_tail(z));
+            assert!((quick - tail).abs() <= 1e-9, "{z}: {quick} {tail}");
+        }
+        // As Python's math.erfc gives it.
+        assert!((quick_tail(1.06) - 0.144_572_299_663_909_6).abs() <= 1e-9);
+        assert!((normal_tail(1.06) - 0.144_572_299_663_909_6).abs() <= 1e-14);
+        assert!(quick_tail(f64::INFINITY) <= 0.0 && quick_tail(f64::NEG_INFINITY) >= 1.0);
     }
 
     #[test]

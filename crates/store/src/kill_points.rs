@@ -54,27 +54,9 @@ mod tests {
             store.append(run, &slice).unwrap();
         }
         store.commit_visit(run, CellId(0), 0).unwrap();
-        let sample = Sample {
-            at_ns: 9,
-            over_ns: 1,
-            values: [("cpu".to_owned(), 0.25)].into(),
-        };
+        let (sample, mark, record) = small_run::beside_slices(run);
         store.add_samples(run, &[sample]).unwrap();
-        let mark = Mark {
-            at_ns: 8,
-            server: None,
-            kind: "block".to_owned(),
-            text: run.to_owned(),
-        };
         store.add_marks(run, &[mark]).unwrap();
-        let record = Record {
-            kind: "insert-step".to_owned(),
-            server: ServerId(0),
-            cell: CellId(1),
-            block: 0,
-            void: None,
-            payload: "{}".to_owned(),
-        };
         store.add_record(run, &record).unwrap();
         let about = (Some(ServerId(1)), None);
         store.add_fact(run, about, &Settings(Vec::new())).unwrap();

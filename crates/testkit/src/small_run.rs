@@ -1,6 +1,8 @@
 //! A small run: what it planned and what it measured.
 
+use deltabench_model::counter::{Mark, Sample};
 use deltabench_model::plan::{CellId, Plan, ServerId, Timing, upgraded};
+use deltabench_model::record::Record;
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_store::Store;
@@ -155,4 +157,28 @@ fn slice((cell, block, round, server): (u32, u32, u32, u32), speed: f64) -> Slic
         switches: Some(operations),
         ..bare_slice()
     }
+}
+
+/// One of each of what a store keeps of a run beside its slices; the mark has the text.
+pub fn beside_slices(text: &str) -> (Sample, Mark, Record) {
+    let sample = Sample {
+        at_ns: 9,
+        over_ns: 1,
+        values: [("cpu".to_owned(), 0.25)].into(),
+    };
+    let mark = Mark {
+        at_ns: 8,
+        server: None,
+        kind: "block".to_owned(),
+        text: text.to_owned(),
+    };
+    let record = Record {
+        kind: "insert-step".to_owned(),
+        server: ServerId(0),
+        cell: CellId(1),
+        block: 0,
+        void: None,
+        payload: "{\"n\":1}".to_owned(),
+    };
+    (sample, mark, record)
 }

@@ -45,6 +45,16 @@ impl TestBinary {
         )
     }
 
+    /// As cargo starts it, but each test says how long it took. The harness hides that option; this variable
+    /// shows it.
+    pub fn timed(&self) -> Command {
+        let mut command = self.command();
+        command
+            .env("RUSTC_BOOTSTRAP", "1")
+            .args(["-Z", "unstable-options", "--report-time"]);
+        command
+    }
+
     /// Starts it as cargo does.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.executable);

@@ -1,13 +1,14 @@
 //! Jobs side by side: started in a fixed order, the output of each printed whole when it ends.
 
 use super::machine::{Environment, Missing};
+use super::spent::{self, Longest};
 use anyhow::{Context, bail};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Commands that follow each other.
 pub struct Job {
@@ -40,6 +41,15 @@ pub struct Ended {
     failed: Vec<String>,
     /// What could not be tested here, in words.
     untested: Vec<String>,
+    longest: Longest,
+}
+
+/// What a job did.
+struct Done {
+    success: bool,
+    output: String,
+    /// Its programs and all that they waited for.
+    cpu: Duration,
 }
 
 impl Pool {
@@ -101,16 +111,16 @@ impl Pool {
         while let Some((job, environment)) = self.next() {
             let name = job.name.clone();
             let began = Instant::now();
-            let (success, output) = done(job, &environment)?;
+            let done = done(job, &environment)?;
             let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
-            let seconds = began.elapsed().as_secs();
+            let (seconds, cpu) = (began.elapsed().as_secs(), done.cpu.as_secs());
             writeln!(
                 out,
-                "     Running {name}, {seconds} s\n{}\n",
-                output.trim_end()
+                "     Running {name}, {seconds} s, {cpu} CPU s\n{}\n",
+                done.output.trim_end()
             )?;
             out.flush()?;
-            self.lock().ended.count(name, success, &output);
+            self.lock().ended.count(name, &done);
         }
         Ok(())
     }
@@ -139,16 +149,21 @@ impl Pool {
 }
 
 /// Does a job's steps until one fails, and gives all they said.
-fn done(job: Job, environment: &Environment) -> anyhow::Result<(bool, String)> {
+fn done(job: Job, environment: &Environment) -> anyhow::Result<Done> {
     let mut output = tempfile().context("no place for the output of a job")?;
-    let mut success = true;
+    let (mut success, mut cpu) = (true, Duration::ZERO);
     for mut step in job.steps {
-        let status = step
+        let ended = step
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output.try_clone()?)
-            .status();
+            .spawn()
+            .and_then(|child| spent::wait(&child));
+        let status = ended.map(|(status, used)| {
+            cpu = cpu.saturating_add(used);
+            status
+        });
         success = status.as_ref().is_ok_and(ExitStatus::success);
         match status {
             Ok(_) if success => {}
@@ -162,7 +177,11 @@ fn done(job: Job, environment: &Environment) -> anyhow::Result<(bool, String)> {
     output.rewind()?;
     let mut bytes = Vec::new();
     output.read_to_end(&mut bytes)?;
-    Ok((success, String::from_utf8_lossy(&bytes).into_owned()))
+    Ok(Done {
+        success,
+        output: String::from_utf8_lossy(&bytes).into_owned(),
+        cpu,
+    })
 }
 
 /// A file without a name. All that write to it write to its end.
@@ -181,9 +200,12 @@ fn tempfile() -> std::io::Result<File> {
 
 impl Ended {
     /// Adds a job by what it said.
-    fn count(&mut self, name: String, success: bool, output: &str) {
+    fn count(&mut self, name: String, done: &Done) {
         self.jobs = self.jobs.saturating_add(1);
-        for line in output.lines() {
+        // Without the place of the file: `tests it of deltabench`.
+        let short = name.split(" (").next().unwrap_or(&name);
+        self.longest.add(short, &done.output);
+        for line in done.output.lines() {
             if line.starts_with("NOT TESTED") {
                 self.untested.push(line.to_owned());
             }
@@ -192,7 +214,7 @@ impl Ended {
                 self.ignored = self.ignored.saturating_add(counted(result, "ignored"));
             }
         }
-        if !success {
+        if !done.success {
             self.failed.push(name);
         }
     }
@@ -205,6 +227,7 @@ impl Ended {
         for name in &self.failed {
             println!("FAILED: {name}");
         }
+        self.longest.print();
         let (jobs, passed, ignored) = (self.jobs, self.passed, self.ignored);
         println!("ci: {passed} tests passed, {ignored} ignored, in {jobs} jobs");
     }
@@ -291,9 +314,10 @@ mod tests {
     fn a_step_after_one_that_failed_is_not_done() {
         let mut both = job("both", "echo one; exit 1", false);
         both.steps.extend(job("", "echo two", false).steps);
-        let (success, output) = done(both, &Environment::new()).unwrap();
+        let done = done(both, &Environment::new()).unwrap();
+        let output = done.output;
         assert!(
-            !success && output.starts_with("one\n") && !output.contains("two"),
+            !done.success && output.starts_with("one\n") && !output.contains("two"),
             "{output}"
         );
     }

@@ -8,6 +8,7 @@ use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::record::Record;
 use deltabench_model::slice::{ErrorCount, Slice};
 use deltabench_store::{FILE_NAME, RunState, Store, StoreError};
+use deltabench_testkit::small_run;
 use rusqlite::Connection;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -41,27 +42,9 @@ fn measured(store: &mut Store, run: &str, rounds: u32) {
     };
     store.add_counters(run, &counters).unwrap();
     store.commit_visit(run, CellId(0), 0).unwrap();
-    let sample = Sample {
-        at_ns: 9,
-        over_ns: 1,
-        values: [("cpu".to_owned(), 0.25)].into(),
-    };
+    let (sample, mark, record) = small_run::beside_slices(run);
     store.add_samples(run, &[sample]).unwrap();
-    let mark = Mark {
-        at_ns: 8,
-        server: None,
-        kind: "block".to_owned(),
-        text: run.to_owned(),
-    };
     store.add_marks(run, &[mark]).unwrap();
-    let record = Record {
-        kind: "insert-step".to_owned(),
-        server: ServerId(0),
-        cell: CellId(1),
-        block: 0,
-        void: None,
-        payload: "{\"n\":1}".to_owned(),
-    };
     store.add_record(run, &record).unwrap();
     for server in [ServerId(0), ServerId(2)] {
         let setting = Setting {
