@@ -227,7 +227,10 @@ fn read(arguments: &RunArguments) -> Result<(WorkloadSource, Experiment, u32), P
             .detail(error.to_string())
             .hint("`deltabench init` writes an experiment file to start from")
     })?;
-    let experiment = Experiment::read(&file, &text, arguments.scale.as_deref())?;
+    let mut experiment = Experiment::read(&file, &text, arguments.scale.as_deref())?;
+    if let Some(repetitions) = arguments.repetitions {
+        experiment = experiment.repeated(repetitions)?;
+    }
     let of = u32::try_from(experiment.parts().len()).unwrap_or(u32::MAX);
     let mut experiment = experiment.only(&arguments.only)?;
     if arguments.seed.is_some() {

@@ -10,7 +10,9 @@ mod hosts;
 mod lane;
 mod node;
 mod outlook;
+mod status;
 mod stop;
+mod stopped;
 mod submit;
 mod unit;
 mod watch;
@@ -37,7 +39,7 @@ use deltabench_run::fleet::Host;
 use deltabench_run::occupancy::Machine;
 use deltabench_store::{Execution, RunState, Store, UnitRow};
 use std::path::Path;
-use submit::{Submitter, options};
+use submit::{Submitter, check_limits, options};
 use watch::Watching;
 
 /// Carries out a command of a fleet.
@@ -45,6 +47,8 @@ pub fn fleet(arguments: &FleetArguments, config: &Config) -> Result<u8, Failure>
     match &arguments.command {
         FleetCommand::Run(run) => begin(run, config),
         FleetCommand::Watch(watch) => commands::watch(watch, config),
+        FleetCommand::Status(named) => status::status(&named.execution, config),
+        FleetCommand::List => status::list(config),
         FleetCommand::Resume(resume) => commands::resume(resume, config),
         FleetCommand::Gather(named) => commands::gather(&named.execution, config),
         FleetCommand::Cancel(named) => commands::cancel(&named.execution, config),
@@ -126,6 +130,8 @@ fn begin(arguments: &FleetRun, config: &Config) -> Result<u8, Failure> {
         lanes.binary_sha256 = ship::own_hash().map_err(Failure::Failed)?;
         return outlook::print(&file, &lanes);
     }
+    let limits = submit::engine(&file).limits().map_err(Failure::Failed)?;
+    check_limits(limits, &lanes)?;
     let store = ship_and_store(&file, &mut lanes, config)?;
     let spool = Spool::of(&file.shared, &lanes.execution);
     let submitter = Submitter::new(&file, &spool, &lanes);

@@ -150,6 +150,15 @@ impl Experiment {
         Ok(study)
     }
 
+    /// The same study with so many repetitions of each part, whatever the file says.
+    ///
+    /// Errors: more parts than a study has.
+    pub fn repeated(mut self, repetitions: u32) -> Result<Self, Problem> {
+        self.axes = self.axes.repeated(repetitions)?;
+        self.measurement.repetitions = repetitions;
+        Ok(self)
+    }
+
     /// The runs: every combination of rows or keys, tables, scale, memory, storage and repetition.
     ///
     /// Shape: the axis that comes first in the file varies slowest, repetitions fastest.

@@ -36,7 +36,7 @@ pub use experiment::{Experiment, FORMAT};
 pub use keys::known_keys;
 pub use measurement::{Checksums, Measurement, Procedure};
 pub use own::{BuildSystem, OwnBuild, OwnConfiguration};
-pub use part::{DEFAULT_ROWS, Part};
+pub use part::{DEFAULT_ROWS, Part, REPETITIONS_MAX};
 pub use pattern::matches;
 pub use server::{STEADY, Server, labels};
 pub use workloads::{Chosen, Variant, Workloads};

@@ -3,6 +3,7 @@
 use crate::configured::configured;
 use crate::excludes::{Excluded, excludes};
 use crate::keys;
+use crate::part::REPETITIONS_MAX;
 use crate::syntax;
 use deltabench_document::{Placed, Section};
 use deltabench_model::plan::{Placement, Transport};
@@ -132,7 +133,9 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
         ("free", Placement::Free),
     ];
     Ok(Measurement {
-        repetitions: section.number("repetitions", 1..=1000)?.unwrap_or(1),
+        repetitions: section
+            .number("repetitions", 1..=REPETITIONS_MAX)?
+            .unwrap_or(1),
         blocks: section.number(
             "blocks",
             i64::from(*BLOCKS.start())..=i64::from(*BLOCKS.end()),

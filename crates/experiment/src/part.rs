@@ -18,6 +18,8 @@ const ROWS: Size = Size {
 };
 /// Tables.
 const TABLES: std::ops::RangeInclusive<i64> = 1..=10_000;
+/// Most repetitions of a part: more would be a study of years.
+pub const REPETITIONS_MAX: i64 = 1000;
 /// Most parts of one file, repetitions included.
 const PARTS_MAX: usize = 10_000;
 /// The word for no limit on memory.
@@ -149,6 +151,21 @@ impl Axes {
                 "that makes {count} parts, each a run, but a study has at most {PARTS_MAX}"
             ))),
             _ => Ok(axes),
+        }
+    }
+
+    /// The same with so many repetitions of each combination.
+    ///
+    /// Errors: too many parts.
+    pub(crate) fn repeated(mut self, repetitions: u32) -> Result<Self, Problem> {
+        self.repetitions = (1..=repetitions).map(|number| (number, true)).collect();
+        match self.count() {
+            count if count > PARTS_MAX => Err(Problem::new(format!(
+                "{repetitions} repetitions make {count} parts, but a study has at most {PARTS_MAX}"
+            ))
+            .detail("each part is a run of its own, and so is each of its repetitions")
+            .hint("ask for fewer with --repetitions, or leave parts out with --only")),
+            _ => Ok(self),
         }
     }
 

@@ -19,6 +19,8 @@ pub struct Submission {
     pub command: Vec<OsString>,
     /// Numbers of the elements.
     pub elements: Vec<u32>,
+    /// The lowest number that this array may have. An engine whose arrays end at a limit counts from here.
+    pub from: u32,
     /// How many may run at once; absent: as many as there are hosts.
     pub at_once: Option<u32>,
     /// Time limit of an element, in minutes.
@@ -68,6 +70,22 @@ pub struct Seen {
     pub state: JobState,
 }
 
+impl Seen {
+    /// Whether it waits or runs.
+    pub fn is_alive(&self) -> bool {
+        !matches!(self.state, JobState::Ended { .. })
+    }
+}
+
+/// How much an engine takes; absent: as much as there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Elements of an array.
+    pub array: Option<u32>,
+    /// Jobs at a time; each element is one.
+    pub jobs: Option<u32>,
+}
+
 /// Where an element is. One that the engine has forgotten is not listed at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobState {
@@ -104,8 +122,13 @@ pub trait Engine {
     fn submit(&self, submission: &Submission) -> Result<String, Problem>;
 
     /// The job of this name, if one was handed in: the command that did it may have been killed before it
-    /// could say so.
-    fn find(&self, name: &str) -> Result<Option<String>, Problem>;
+    /// could say so. `from` is that of its submission.
+    fn find(&self, name: &str, from: u32) -> Result<Option<String>, Problem>;
+
+    /// How much it takes.
+    fn limits(&self) -> Result<Limits, Problem> {
+        Ok(Limits::default())
+    }
 
     /// How long after a submitter was killed its job may still appear.
     fn settles_in(&self) -> Duration {

@@ -11,28 +11,41 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+/// Why a lab was not sealed. It stays where it is, whole.
+#[derive(Debug)]
+pub enum Unsealed {
+    /// The disk of this host takes no copy of it.
+    Host(Problem),
+    /// The spool does not take it.
+    Spool(Problem),
+}
+
 /// Seals a lab into the directory of an attempt: packed beside, durable, then named by its hash.
 ///
 /// Errors: a lab that cannot be read; a directory that cannot be written.
-pub fn seal(store: &Store, local: &Path, attempt: &Attempt) -> Result<PathBuf, Problem> {
+pub fn seal(store: &Store, local: &Path, attempt: &Attempt) -> Result<PathBuf, Unsealed> {
     let plain = local.join("sealing.sqlite");
     // What an earlier try left.
-    std::fs::remove_file(&plain).ok();
+    remove(&plain);
     store.copy_to(&plain).map_err(|error| {
         remove(&plain);
-        Problem::of(&error).of_machine()
+        Unsealed::Host(Problem::of(&error).of_machine())
     })?;
+    let sealed = packed(&plain, attempt);
+    remove(&plain);
+    sealed.map_err(Unsealed::Spool)
+}
+
+fn packed(plain: &Path, attempt: &Attempt) -> Result<PathBuf, Problem> {
     let packed = attempt
         .directory()
         .join(format!("{PACKING}{}", std::process::id()));
     let pack = || -> io::Result<()> {
         let mut encoder = GzEncoder::new(File::create(&packed)?, Compression::default());
-        io::copy(&mut File::open(&plain)?, &mut encoder)?;
+        io::copy(&mut File::open(plain)?, &mut encoder)?;
         encoder.finish()?.sync_all()
     };
-    let done = pack().map_err(|error| left_over("write", (&packed, &packed), &error));
-    remove(&plain);
-    done?;
+    pack().map_err(|error| left_over("write", (&packed, &packed), &error))?;
     let hash = sha256(&packed)?;
     let sealed = attempt
         .directory()

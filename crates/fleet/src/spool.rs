@@ -9,6 +9,7 @@
 //!                    avoid/UID@NODE.json    a host that was found unfit; a machine may have several nodes
 //!                    taken/LANE@NODE        a node on which a lane has begun
 //!                    copied/NODE.json       a node that sees no spool and has got copies
+//!                    outcome.json           how it ended; absent while lanes wait or run
 //!                    admitted/UID.json      a host on which a server was as fast as itself
 //!                    unit-007/attempt-1/    made by the host that takes the unit; a later attempt ends it
 //!                        owner.json  beat.json  end.json  sealed-SHA256.sqlite.gz  gathered-SHA256
@@ -16,8 +17,10 @@
 //! ```
 
 mod hosts;
+mod outcome;
 
 pub use hosts::{Avoided, FAILURES};
+pub use outcome::{Outcome, Stopped};
 
 use crate::host_lock::is_process;
 use crate::lanes::{Lane, Lanes};
@@ -133,8 +136,16 @@ pub struct Job {
     pub what: String,
     /// The lanes.
     pub elements: Vec<u32>,
+    /// The lowest lane that its array may have.
+    #[serde(default)]
+    pub from: u32,
     /// Milliseconds since 1970.
     pub at_unix_ms: i64,
+}
+
+/// What a job is called in the engine's lists.
+pub fn job_name(execution: &str, number: u32, what: &str) -> String {
+    format!("dlb-{execution}-{number}-{what}")
 }
 
 impl Job {
@@ -447,18 +458,29 @@ impl Spool {
         }
     }
 
+    /// The number of the next job that is handed in.
+    pub fn next_job(&self) -> u32 {
+        self.jobs().last().map_or(0, |job| job.number) + 1
+    }
+
     /// Says what is to be handed to the engine now; its name follows from the execution's.
     ///
     /// Errors: a directory that cannot be written.
-    pub fn intend(&self, what: &str, elements: &[u32], at_unix_ms: i64) -> Result<Job, Problem> {
-        let number = self.jobs().last().map_or(0, |job| job.number) + 1;
+    pub fn intend(
+        &self,
+        what: &str,
+        (from, elements): (u32, &[u32]),
+        at_unix_ms: i64,
+    ) -> Result<Job, Problem> {
+        let number = self.next_job();
         let job = Job {
             number,
-            name: format!("dlb-{}-{number}-{what}", self.execution()),
+            name: job_name(&self.execution(), number, what),
             job: None,
             given_up: false,
             what: what.to_owned(),
             elements: elements.to_vec(),
+            from,
             at_unix_ms,
         };
         self.set_job(&job)?;
@@ -678,12 +700,12 @@ mod tests {
         assert!(spool.hand_in_alone().unwrap().is_none());
         drop(alone);
         assert!(spool.hand_in_alone().unwrap().is_some());
-        let mut first = spool.intend("lanes", &[0, 1], 5).unwrap();
+        let mut first = spool.intend("lanes", (0, &[0, 1]), 5).unwrap();
         assert_eq!(first.name, "dlb-study-1-lanes");
         assert!(!spool.jobs()[0].is_settled());
         first.job = Some("17".to_owned());
         spool.set_job(&first).unwrap();
-        let second = spool.intend("gather", &[0], 6).unwrap();
+        let second = spool.intend("gather", (0, &[0]), 6).unwrap();
         assert_eq!(spool.jobs(), [first, second]);
     }
 

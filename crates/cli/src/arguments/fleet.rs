@@ -20,6 +20,10 @@ pub enum FleetCommand {
     Run(Box<FleetRun>),
     /// Show where each unit is until all have ended, then report; may be left and given again
     Watch(Watch),
+    /// Show where each unit is now, how the execution ended, and what somebody has to do
+    Status(NamedExecution),
+    /// List the executions of this lab on fleets, and how each ended
+    List,
     /// Hand in again what was lost, interrupted or cancelled, then watch; name a unit that failed to try it
     /// again
     Resume(Resume),

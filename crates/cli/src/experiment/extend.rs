@@ -221,7 +221,8 @@ fn planned(
     config: &Config,
 ) -> Result<(Experiment, Planned), Problem> {
     let ExperimentPart { source, scale, .. } = &stored.part;
-    let mut experiment = Experiment::read(&source.file, &source.text, scale.as_deref())?;
+    let experiment = Experiment::read(&source.file, &source.text, scale.as_deref())?;
+    let mut experiment = as_often(experiment, stored.part.of)?;
     // A load of its own.
     experiment.measurement.seed = None;
     let all: Vec<(TargetSpec, Option<String>)> = { wanted.iter().chain([new]) }
@@ -265,6 +266,17 @@ fn planned(
     }
     drop(found);
     Ok((experiment, planned))
+}
+
+/// With as many repetitions as an execution of so many parts had: `--repetitions` may have said another
+/// number than the file, and numbers of parts follow from it.
+fn as_often(experiment: Experiment, parts: u32) -> Result<Experiment, Problem> {
+    let once = experiment.clone().repeated(1)?.parts().len();
+    let once = u32::try_from(once).unwrap_or(u32::MAX);
+    match parts.checked_div(once) {
+        Some(repetitions) if repetitions > 0 => experiment.repeated(repetitions),
+        _ => Ok(experiment),
+    }
 }
 
 /// Every server that is measured again has to be the build that it was.

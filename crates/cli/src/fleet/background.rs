@@ -5,7 +5,6 @@ use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
 use deltabench_fleet::file::Copying;
-use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::spool::Spool;
 use deltabench_model::problem::Problem;
 use std::fs::{File, OpenOptions};
@@ -19,18 +18,32 @@ const OUTPUT: &str = "watch.txt";
 ///
 /// Errors: those of [`start`].
 pub fn detach(submitter: &Submitter<'_>, config: &Config) -> Result<u8, Failure> {
-    let (file, spool, lanes) = submitter.execution();
+    let (file, _, _) = submitter.execution();
     match file.copy {
         Copying::Shared => Ok(0),
-        Copying::Sbcast => start((spool, lanes), config).map(|()| 0),
+        Copying::Sbcast => start(submitter, config).map(|()| 0),
     }
 }
 
-/// Starts the process, unless it is there.
+/// Starts the process, unless it is there, or somebody has seen the end.
 ///
-/// Errors: a spool that cannot be written; a program that cannot start.
-pub fn start((spool, lanes): (&Spool, &Lanes), config: &Config) -> Result<(), Failure> {
+/// Errors: a spool that cannot be written; a program that cannot start; those of the engine.
+pub fn start(submitter: &Submitter<'_>, config: &Config) -> Result<(), Failure> {
+    let (_, spool, lanes) = submitter.execution();
     let name = &lanes.execution;
+    let end = match spool.outcome() {
+        _ if spool.is_cancelled() => Some("is cancelled".to_owned()),
+        Some(outcome) => Some(format!("has ended with exit code {}", outcome.code)),
+        None => None,
+    };
+    if let Some(end) = end
+        && submitter.alive()?.is_empty()
+    {
+        say(&format!(
+            "{name} {end}; `deltabench fleet status {name}` says more"
+        ));
+        return Ok(());
+    }
     let path = spool.log_directory().join(OUTPUT);
     let Some(lock) = spool.watch_alone().map_err(Failure::Failed)? else {
         say(&format!(
@@ -53,6 +66,21 @@ pub fn start((spool, lanes): (&Spool, &Lanes), config: &Config) -> Result<(), Fa
         path.display()
     ));
     Ok(())
+}
+
+/// That a process watches in the background, as a line; `None` if none does.
+///
+/// Errors: a spool that cannot be written.
+pub fn watches(spool: &Spool) -> Result<Option<String>, Failure> {
+    let path = spool.log_directory().join(OUTPUT);
+    let free = spool.watch_alone().map_err(Failure::Failed)?;
+    Ok(match free {
+        Some(_) => None,
+        None => Some(format!(
+            "a process watches in the background, and writes {}",
+            path.display()
+        )),
+    })
 }
 
 fn started(name: &str, config: &Config, (lock, output): (File, File)) -> std::io::Result<u32> {

@@ -151,6 +151,7 @@ fn ask(
             name: format!("dlb-check-{name}-{}", node.name),
             command,
             elements: vec![0],
+            from: 0,
             at_once: None,
             minutes: MINUTES,
             avoid: Vec::new(),

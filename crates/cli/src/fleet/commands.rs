@@ -24,15 +24,15 @@ use std::time::{Duration, Instant};
 const ENDING: Duration = Duration::from_secs(120);
 
 /// An execution that the lab knows.
-struct Known {
-    store: Store,
-    spool: Spool,
-    lanes: Lanes,
-    file: FleetFile,
+pub struct Known {
+    pub store: Store,
+    pub spool: Spool,
+    pub lanes: Lanes,
+    pub file: FleetFile,
 }
 
 /// Finds an execution by its name, a beginning of it, or `last`.
-fn known(wanted: &str, config: &Config) -> Result<Known, Failure> {
+pub fn known(wanted: &str, config: &Config) -> Result<Known, Failure> {
     let store = open(config)?;
     let all = store.executions().map_err(store_problem)?;
     let matching: Vec<_> = match wanted {
@@ -79,10 +79,10 @@ fn known(wanted: &str, config: &Config) -> Result<Known, Failure> {
 pub fn watch(arguments: &Watch, config: &Config) -> Result<u8, Failure> {
     let known = known(&arguments.execution, config)?;
     let place = (&known.spool, &known.lanes);
-    if arguments.detach {
-        return background::start(place, config).map(|()| 0);
-    }
     let submitter = Submitter::new(&known.file, &known.spool, &known.lanes);
+    if arguments.detach {
+        return background::start(&submitter, config).map(|()| 0);
+    }
     let watching = match arguments.alone {
         true => Watching::Alone,
         false => Watching::ForSomebody,
@@ -298,12 +298,7 @@ pub fn logs(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Fail
         .flatten();
     let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
     files.sort();
-    // The engine names them: its job, and the element last.
-    let ends = |path: &Path| -> Option<u32> {
-        let stem = path.file_stem()?.to_str()?;
-        stem.rsplit(['-', '_']).next()?.parse().ok()
-    };
-    files.retain(|path| lane.is_none() || ends(path) == lane);
+    files.retain(|path| lane.is_none() || lane_of_log(path) == lane);
     for file in files {
         let text = std::fs::read(&file).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -312,10 +307,29 @@ pub fn logs(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Fail
     Ok(0)
 }
 
+/// The lane whose output a file has. The engine names it: its job, the lane that the job begins with if that
+/// is not 0, and the element last.
+fn lane_of_log(path: &Path) -> Option<u32> {
+    let stem = path.file_stem()?.to_str()?;
+    let (job, element) = stem.rsplit_once(['-', '_'])?;
+    let from = job.rsplit_once('+').map(|(_, from)| from.parse::<u32>());
+    let from = from.transpose().ok()?.unwrap_or(0);
+    from.checked_add(element.parse().ok()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use deltabench_fleet::spool::HostName;
+
+    #[test]
+    fn the_output_of_a_lane_is_known_by_the_name_of_its_file() {
+        let lane = |name: &str| lane_of_log(Path::new(name));
+        assert_eq!(lane("/x/log/job-1-3.txt"), Some(3));
+        assert_eq!(lane("/x/log/17_3.txt"), Some(3));
+        assert_eq!(lane("/x/log/n1-17+1001_3.txt"), Some(1004));
+        assert_eq!(lane("/x/log/watch.txt"), None);
+    }
 
     #[test]
     fn a_lane_that_went_elsewhere_is_not_silent_because_of_its_lost_host() {

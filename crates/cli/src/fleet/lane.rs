@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::console::say;
 use crate::failure::{Failure, NOT_MEASURED};
 use deltabench_fleet::engine::local::terminate;
+use deltabench_fleet::engine::slurm;
 use deltabench_fleet::file::{Copying, EngineWord, FleetFile};
 use deltabench_fleet::host_lock::{self, Holder, HostLock};
 use deltabench_fleet::lanes::{Lane, Lanes};
@@ -55,7 +56,11 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         // It ends its lanes at once, is idle again, and would be given all of them.
         Err((node, why)) => {
             let uid = node.clone();
-            return refuse((&spool, &lanes, &file), &HostName { uid, node }, &why);
+            return refuse(
+                (&spool, &lanes, &file),
+                (&HostName { uid, node }, own.lane),
+                &why,
+            );
         }
     };
     say(&format!(
@@ -64,19 +69,25 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
     ));
     if let Some(why) = avoided(&spool, &file, &host) {
         say(&format!("this host is avoided: {why}"));
-        return leave((&spool, &lanes, &file), &host, &why);
+        return leave((&spool, &lanes, &file), (&host, own.lane), &why);
     }
     let local = local_directory((&spool, &lanes, &file), &host);
     let _lock = match locked(&lanes, own.lane, (&file, &local), &stop) {
         Ok(Some(lock)) => lock,
         Ok(None) => return Ok(AGAIN),
         // A disk that is full, or a link in its place.
-        Err(problem) => return refuse((&spool, &lanes, &file), &host, &in_words(&problem)),
+        Err(problem) => {
+            return refuse(
+                (&spool, &lanes, &file),
+                (&host, own.lane),
+                &in_words(&problem),
+            );
+        }
     };
     let disk = disk::local_directory(file.local.as_deref());
     let made = disk::make_local(&disk, file.local.is_none());
     if let Some(why) = made.err().or_else(|| unfit(&file, &lanes)) {
-        return refuse((&spool, &lanes, &file), &host, &why);
+        return refuse((&spool, &lanes, &file), (&host, own.lane), &why);
     }
     if let Err(problem) = spread((&spool, &lanes, &file), own.lane, &host) {
         say(&problem.to_string());
@@ -96,10 +107,14 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
     match admitted(own, &file, &place)? {
         Admission::Admitted | Admission::Untold => {}
         Admission::Stopped => return Ok(AGAIN),
-        Admission::Unfit(why) => return refuse((&spool, &lanes, &file), &host, &why),
+        Admission::Unfit(why) => return refuse((&spool, &lanes, &file), (&host, own.lane), &why),
     }
     match ended(own, &place) {
-        UNFIT => leave((&spool, &lanes, &file), &host, "a unit found it unfit"),
+        UNFIT => leave(
+            (&spool, &lanes, &file),
+            (&host, own.lane),
+            "a unit found it unfit",
+        ),
         code => Ok(code),
     }
 }
@@ -120,7 +135,7 @@ fn ended(lane: &Lane, place: &Place<'_>) -> u8 {
 /// before anything is measured.
 fn spread((spool, lanes, file): Whole<'_>, lane: u32, host: &HostName) -> Result<(), Problem> {
     spool.take(lane, &host.node)?;
-    let (true, Some((job, _))) = (file.spread, own_job(file)) else {
+    let (true, Some(job)) = (file.spread, own_job(file, lane)) else {
         return Ok(());
     };
     let engine = engine(file);
@@ -128,15 +143,19 @@ fn spread((spool, lanes, file): Whole<'_>, lane: u32, host: &HostName) -> Result
     engine.avoid(&job, &|lane| away.for_lane(lanes, lane))
 }
 
-/// The array of this lane and its number there, if an engine has others hosts for it.
-fn own_job(file: &FleetFile) -> Option<(String, u32)> {
+/// The array of a lane that runs here, if an engine has others hosts for it.
+fn own_job(file: &FleetFile, lane: u32) -> Option<String> {
     let number = |name: &str| std::env::var(name).ok();
     let job = number("SLURM_ARRAY_JOB_ID").filter(|_| file.engine == EngineWord::Slurm)?;
-    Some((job, number("SLURM_ARRAY_TASK_ID")?.parse().ok()?))
+    let own: u32 = number("SLURM_ARRAY_TASK_ID")?.parse().ok()?;
+    Some(slurm::named(&job, lane.checked_sub(own)?))
 }
 
 /// An execution: its spool, its lanes, its fleet.
 type Whole<'a> = (&'a Spool, &'a Lanes, &'a FleetFile);
+
+/// A host, and the lane on it.
+type OnHost<'a> = (&'a HostName, u32);
 
 /// The first lane of an execution on a host begins with a server against itself.
 fn admitted(lane: &Lane, file: &FleetFile, place: &Place<'_>) -> Result<Admission, Failure> {
@@ -165,10 +184,10 @@ fn admitted(lane: &Lane, file: &FleetFile, place: &Place<'_>) -> Result<Admissio
 }
 
 /// Avoids this host from now on, and leaves it.
-fn refuse(whole: Whole<'_>, host: &HostName, why: &str) -> Result<u8, Failure> {
+fn refuse(whole: Whole<'_>, place: OnHost<'_>, why: &str) -> Result<u8, Failure> {
     say(&format!("this host is unfit: {why}"));
-    avoid(whole.0, host, why)?;
-    leave(whole, host, why)
+    avoid(whole.0, place.0, why)?;
+    leave(whole, place, why)
 }
 
 fn avoid(spool: &Spool, host: &HostName, why: &str) -> Result<(), Failure> {
@@ -181,12 +200,16 @@ fn avoid(spool: &Spool, host: &HostName, why: &str) -> Result<(), Failure> {
 
 /// Ends a lane on a host that is unfit: where the engine has others it goes there. It also keeps the lanes
 /// away that wait, because a host that ends its lanes at once would draw all of them.
-fn leave((spool, lanes, file): Whole<'_>, host: &HostName, why: &str) -> Result<u8, Failure> {
+fn leave(
+    (spool, lanes, file): Whole<'_>,
+    (host, lane): OnHost<'_>,
+    why: &str,
+) -> Result<u8, Failure> {
     // Another node of this machine was found unfit: the engine knows nodes only, and would come back to this.
     if !avoided_nodes(file, spool).contains(&host.node) {
         avoid(spool, host, why)?;
     }
-    let Some((job, element)) = own_job(file) else {
+    let Some(job) = own_job(file, lane) else {
         return Ok(UNFIT);
     };
     let engine = engine(file);
@@ -196,7 +219,7 @@ fn leave((spool, lanes, file): Whole<'_>, host: &HostName, why: &str) -> Result<
         if let Err(problem) = engine.avoid(&job, &away) {
             say(&problem.to_string());
         }
-        engine.elsewhere(&job, element, &away(element))
+        engine.elsewhere(&job, lane, &away(lane))
     });
     Ok(match went {
         Ok(true) => {
@@ -440,10 +463,10 @@ mod tests {
             lanes: Vec::new(),
         };
         let whole = (&spool, &lanes, &file);
-        assert_eq!(refuse(whole, &host("n1"), "cold").unwrap(), UNFIT);
+        assert_eq!(refuse(whole, (&host("n1"), 0), "cold").unwrap(), UNFIT);
         let why = avoided(&spool, &file, &host("n2")).unwrap();
         assert_eq!(why, "cold");
-        leave(whole, &host("n2"), &why).unwrap();
+        leave(whole, (&host("n2"), 0), &why).unwrap();
         assert_eq!(avoided_nodes(&file, &spool), ["n1", "n2"]);
     }
 }

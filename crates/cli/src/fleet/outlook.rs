@@ -1,10 +1,12 @@
 //! What an execution would hand to the engine, before it does.
 
-use super::submit::{engine, gather_job, lanes_job};
+use super::submit::{
+    LanesOfArray, Whole, arrays, check_limits, engine, gather_job, lanes_job, limits_at_once,
+};
 use crate::amounts::gigabytes;
 use crate::console::print_stdout;
 use crate::failure::Failure;
-use deltabench_fleet::engine::Submission;
+use deltabench_fleet::engine::{After, Submission};
 use deltabench_fleet::file::{Copying, FleetFile};
 use deltabench_fleet::lanes::{Lane, Lanes, Unit};
 use deltabench_fleet::ship;
@@ -43,19 +45,44 @@ pub fn print(file: &FleetFile, lanes: &Lanes) -> Result<u8, Failure> {
     lines.push(String::new());
     let spool = Spool::of(&file.shared, &lanes.execution);
     let all: Vec<u32> = lanes.lanes.iter().map(|lane| lane.lane).collect();
-    let job = lanes_job(file, &spool, lanes, &all);
-    let after = gather_job(file, &spool, lanes, "JOB");
+    // Where no cluster answers, nobody knows how it divides them.
+    let limits = limits_at_once(file).unwrap_or_default();
+    check_limits(limits, lanes)?;
+    let most = limits.array;
+    let arrays = arrays(&all, most);
+    if arrays.len() > 1 {
+        let (many, most) = (arrays.len(), most.unwrap_or_default());
+        lines.push(format!(
+            "{many} arrays, because this cluster takes at most {most} lanes in one"
+        ));
+        lines.push(String::new());
+    }
     let engine = engine(file);
-    let jobs = match file.copy {
-        Copying::Shared => vec![&job, &after],
-        Copying::Sbcast => vec![&job],
-    };
-    for job in jobs {
+    let jobs = jobs((file, &spool, lanes), &arrays);
+    for job in &jobs {
         let own = engine.preview(job);
         lines.extend(if own.is_empty() { submitted(job) } else { own });
     }
     print_stdout(&lines.join("\n"))?;
     Ok(0)
+}
+
+/// The jobs that are handed in. Nobody knows yet how the engine calls those that others wait for.
+fn jobs((file, spool, lanes): Whole<'_>, arrays: &[LanesOfArray]) -> Vec<Submission> {
+    let before = ["JOB".to_owned()];
+    let mut jobs: Vec<Submission> = Vec::new();
+    for (number, array) in (1..).zip(arrays) {
+        let mut job = lanes_job((file, spool, lanes), number, array);
+        if number > 1 && file.hosts.is_some() {
+            job.after = Some(After::End(before.to_vec()));
+        }
+        jobs.push(job);
+    }
+    if file.copy == Copying::Shared {
+        let number = u32::try_from(jobs.len() + 1).unwrap_or(u32::MAX);
+        jobs.push(gather_job((file, spool, lanes), number, &before));
+    }
+    jobs
 }
 
 fn of_lane(lane: &Lane, lanes: &Lanes) -> Vec<String> {

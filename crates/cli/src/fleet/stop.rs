@@ -7,6 +7,12 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long a visit may go on after SIGTERM. Slurm sends SIGKILL after its KillWait, 30 s by default, and then
+/// directories and control groups would stay: the rest of that time is for servers to end. A visit of a
+/// benchmark that loads tables may take hours.
+const GRACE: Duration = Duration::from_secs(15);
 
 /// Whether a lane is to stop, and when.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +26,8 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Listens from now on: SIGUSR1 comes some time before a time limit, SIGTERM at a cancellation.
+    /// Listens from now on: SIGUSR1 comes some time before a time limit, SIGTERM at a cancellation or when
+    /// another job takes the host.
     ///
     /// A second signal of the same visit means now, and a third ends the process.
     ///
@@ -33,8 +40,10 @@ impl Stop {
         let heard = stop.clone();
         std::thread::spawn(move || {
             for signal in signals.forever() {
-                if signal == SIGUSR1 || !heard.asked.load(Ordering::SeqCst) {
+                if signal == SIGUSR1 {
                     heard.ask();
+                } else if !heard.asked.load(Ordering::SeqCst) {
+                    heard.ask_within(GRACE);
                 } else if heard.now.swap(true, Ordering::SeqCst) {
                     std::process::exit(i32::from(interrupt::STATUS));
                 }
@@ -51,6 +60,16 @@ impl Stop {
         }
     }
 
+    /// Stops after the visit under way, or in the middle of it if it takes longer than this.
+    fn ask_within(&self, grace: Duration) {
+        self.ask();
+        let later = self.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(grace);
+            later.now.store(true, Ordering::SeqCst);
+        });
+    }
+
     /// Whether somebody wants it to stop.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
@@ -63,5 +82,32 @@ impl Stop {
         if self.is_asked() && !visiting {
             self.now.store(true, Ordering::SeqCst);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn a_visit_may_end_but_not_take_longer_than_the_grace() {
+        let stop = Stop::default();
+        stop.set_visiting(true);
+        stop.ask_within(Duration::from_millis(100));
+        let is_now = || stop.now.load(Ordering::SeqCst);
+        assert!(stop.is_asked() && !is_now());
+        let began = Instant::now();
+        while !is_now() {
+            assert!(began.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(began.elapsed() >= Duration::from_millis(90));
+        // One that ends before is the end.
+        let stop = Stop::default();
+        stop.set_visiting(true);
+        stop.ask_within(Duration::from_secs(3600));
+        stop.set_visiting(false);
+        assert!(stop.now.load(Ordering::SeqCst));
     }
 }

@@ -9,15 +9,15 @@ use crate::failure::Failure;
 use clap::ValueEnum;
 use deltabench_fleet::engine::local::Local;
 use deltabench_fleet::engine::slurm::Slurm;
-use deltabench_fleet::engine::{After, Copied, Engine, JobState, Node, Seen, Submission};
+use deltabench_fleet::engine::{After, Copied, Engine, Limits, Node, Seen, Submission};
 use deltabench_fleet::file::{Copying, EngineWord, FleetFile};
 use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::ship::short;
-use deltabench_fleet::spool::{Avoided, Job, Spool};
+use deltabench_fleet::spool::{Avoided, Job, Spool, job_name};
 use deltabench_fleet::spread::nodes_to_keep_away;
 use deltabench_model::problem::Problem;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What jobs are for.
-const LANES: &str = "lanes";
+pub const LANES: &str = "lanes";
 const GATHER: &str = "gather";
 /// How often to look whether another command still hands in, or a job appears.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -33,6 +33,9 @@ const PAUSE: Duration = Duration::from_millis(300);
 const PATIENCE_SECONDS: u32 = 600;
 /// Minutes that gathering may take.
 const GATHER_MINUTES: u32 = 60;
+
+/// An execution: its fleet, its spool, its lanes.
+pub type Whole<'a> = (&'a FleetFile, &'a Spool, &'a Lanes);
 
 /// Hands in the lanes of an execution.
 pub struct Submitter<'a> {
@@ -49,6 +52,20 @@ pub fn engine(file: &FleetFile) -> Box<dyn Engine> {
     match file.engine {
         EngineWord::Local => Box::new(Local::new(file.shared.join("jobs"))),
         EngineWord::Slurm => Box::new(slurm(file)),
+    }
+}
+
+/// How much the engine of a fleet file takes, if it says so at once.
+///
+/// Errors: those of the engine.
+pub fn limits_at_once(file: &FleetFile) -> Result<Limits, Problem> {
+    match file.engine {
+        EngineWord::Local => engine(file).limits(),
+        EngineWord::Slurm => Slurm {
+            patience: Duration::ZERO,
+            ..slurm(file)
+        }
+        .limits(),
     }
 }
 
@@ -99,7 +116,7 @@ impl<'a> Submitter<'a> {
     }
 
     /// The execution and its fleet.
-    pub fn execution(&self) -> (&'a FleetFile, &'a Spool, &'a Lanes) {
+    pub fn execution(&self) -> Whole<'a> {
         (self.file, self.spool, self.lanes)
     }
 
@@ -126,8 +143,21 @@ impl<'a> Submitter<'a> {
     /// Errors: those of the engine.
     pub fn submit(&self, elements: &[u32]) -> Result<(), Failure> {
         self.begin()?;
-        let lanes = lanes_job(self.file, self.spool, self.lanes, elements);
-        self.hand_in(LANES, lanes)?;
+        self.spool.forget_outcome();
+        let most = self.engine.limits().map_err(Failure::Failed)?.array;
+        let mut before = None;
+        for array in arrays(elements, most) {
+            let mut job = lanes_job(self.execution(), self.spool.next_job(), &array);
+            // Of two arrays at once each would have as many lanes as `hosts` says.
+            let is_first = before.is_none();
+            job.after = before.filter(|_| self.file.hosts.is_some());
+            let name = self.hand_in(LANES, job);
+            let name = name.map_err(|failure| match is_first {
+                true => failure,
+                false => rest_is_left(failure, &self.lanes.execution),
+            })?;
+            before = Some(After::End(vec![name]));
+        }
         self.gather_after()?;
         self.done();
         Ok(())
@@ -144,14 +174,14 @@ impl<'a> Submitter<'a> {
         }
         self.begin()?;
         let jobs = self.jobs()?;
-        let place = |what: &str| {
-            jobs.iter()
-                .rposition(|job| job.what == what && !job.given_up)
-        };
-        let lanes = place(LANES).filter(|lanes| place(GATHER).is_none_or(|gather| gather < *lanes));
-        let after = lanes.and_then(|lanes| jobs.get(lanes)?.job.clone());
-        if let Some(after) = after {
-            let gather = gather_job(self.file, self.spool, self.lanes, &after);
+        let gather = { jobs.iter() }.rposition(|job| job.what == GATHER && !job.given_up);
+        // Lanes that were handed in before another one have it.
+        let new = jobs.iter().skip(gather.map_or(0, |gather| gather + 1));
+        let after: Vec<String> = { new.filter(|job| job.what == LANES) }
+            .filter_map(|job| job.job.clone())
+            .collect();
+        if !after.is_empty() {
+            let gather = gather_job(self.execution(), self.spool.next_job(), &after);
             self.hand_in(GATHER, gather)?;
         }
         Ok(())
@@ -159,13 +189,13 @@ impl<'a> Submitter<'a> {
 
     /// Says what is to be handed in, hands it in, and says how the engine calls it. A command that is killed
     /// between leaves a job without a name of the engine, which [`Submitter::jobs`] finds.
-    fn hand_in(&self, what: &str, mut submission: Submission) -> Result<(), Failure> {
-        let intended = self.spool.intend(what, &submission.elements, now().1);
+    fn hand_in(&self, what: &str, mut submission: Submission) -> Result<String, Failure> {
+        let elements = (submission.from, submission.elements.as_slice());
+        let intended = self.spool.intend(what, elements, now().1);
         let mut job = intended.map_err(Failure::Failed)?;
-        submission.name.clone_from(&job.name);
         submission.held.clone_from(&self.alone.borrow());
-        match self.engine.submit(&submission) {
-            Ok(name) => job.job = Some(name),
+        let name = match self.engine.submit(&submission) {
+            Ok(name) => name,
             // Nobody answered: it may be there.
             Err(problem) if problem.of_machine => return Err(Failure::Failed(problem)),
             Err(problem) => {
@@ -173,8 +203,10 @@ impl<'a> Submitter<'a> {
                 self.spool.set_job(&job).map_err(Failure::Failed)?;
                 return Err(Failure::Failed(problem));
             }
-        }
-        self.spool.set_job(&job).map_err(Failure::Failed)
+        };
+        job.job = Some(name.clone());
+        self.spool.set_job(&job).map_err(Failure::Failed)?;
+        Ok(name)
     }
 
     /// What was handed in. Jobs of which no answer was written are looked for by their names.
@@ -197,7 +229,8 @@ impl<'a> Submitter<'a> {
 
     fn settle(&self, mut job: Job) -> Result<(), Failure> {
         loop {
-            if let Some(found) = self.engine.find(&job.name).map_err(Failure::Failed)? {
+            let found = self.engine.find(&job.name, job.from);
+            if let Some(found) = found.map_err(Failure::Failed)? {
                 say(&format!(
                     "found job {found} ({}), which a command that was killed had handed in",
                     job.name
@@ -251,7 +284,7 @@ impl<'a> Submitter<'a> {
     /// Errors: those of the engine.
     pub fn alive(&self) -> Result<Vec<Seen>, Failure> {
         let mut seen = self.look()?;
-        seen.retain(|one| !matches!(one.state, JobState::Ended { .. }));
+        seen.retain(Seen::is_alive);
         Ok(seen)
     }
 
@@ -291,6 +324,18 @@ impl<'a> Submitter<'a> {
             .filter(|job| job.what == what)
             .filter_map(|job| job.job)
             .collect())
+    }
+}
+
+/// An array was refused after others had been taken.
+fn rest_is_left(failure: Failure, execution: &str) -> Failure {
+    let hint = format!(
+        "the lanes before these are handed in; `deltabench fleet resume {execution}` hands in the rest"
+    );
+    match failure {
+        // Of an engine that does not answer nobody knows what it has taken.
+        Failure::Failed(problem) if !problem.of_machine => Failure::Failed(problem.hint(hint)),
+        other => other,
     }
 }
 
@@ -405,13 +450,58 @@ pub fn out_of_service(node: &Node) -> Option<String> {
     })
 }
 
-/// The job of lanes. Its name is that of the first time that any are handed in.
-pub fn lanes_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, elements: &[u32]) -> Submission {
+/// The lanes of an array, and the lowest lane that it may have.
+pub type LanesOfArray = (u32, Vec<u32>);
+
+/// Lanes in as many arrays as the engine needs for them.
+pub fn arrays(lanes: &[u32], most: Option<u32>) -> Vec<LanesOfArray> {
+    let Some(most) = most.filter(|most| *most > 0) else {
+        return vec![(0, lanes.to_vec())];
+    };
+    let mut arrays: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for lane in lanes {
+        arrays.entry(lane - lane % most).or_default().push(*lane);
+    }
+    arrays.into_iter().collect()
+}
+
+/// Refuses an execution that the engine cannot hold, before anything of it is stored or shipped.
+///
+/// Errors: more lanes than jobs.
+pub fn check_limits(limits: Limits, lanes: &Lanes) -> Result<(), Failure> {
+    // And the one that gathers.
+    let needed = lanes.lanes.len().saturating_add(1);
+    let holds = |jobs: u32| usize::try_from(jobs).is_ok_and(|jobs| needed <= jobs);
+    match limits.jobs {
+        Some(jobs) if !holds(jobs) => Err(Failure::Refused(
+            Problem::new(format!(
+                "{} lanes are more jobs than Slurm holds",
+                lanes.lanes.len()
+            ))
+            .detail(format!(
+                "MaxJobCount is {jobs} in its slurm.conf; each lane is a job, and so is the one that gathers"
+            ))
+            .hint(
+                "by = \"repetition\" in [lanes] of the fleet file makes fewer lanes; --only and \
+                 --repetitions make a smaller execution",
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The job of the lanes of an array, and its number in the execution.
+pub fn lanes_job(
+    (file, spool, lanes): Whole<'_>,
+    number: u32,
+    (from, elements): &LanesOfArray,
+) -> Submission {
     let program = program(file, lanes);
     Submission {
-        name: format!("dlb-{}-1-{LANES}", lanes.execution),
+        name: job_name(&lanes.execution, number, LANES),
         command: command((file, &program), &["fleet", "lane"], &lanes.options, spool),
-        elements: elements.to_vec(),
+        elements: elements.clone(),
+        from: *from,
         at_once: file.hosts,
         minutes: lanes.minutes(),
         avoid: avoided_nodes(file, spool),
@@ -427,18 +517,19 @@ pub fn lanes_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, elements: &[u32
     }
 }
 
-/// The job that gathers after another one, however that ended.
-pub fn gather_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, after: &str) -> Submission {
+/// The job that gathers after others, however these ended.
+pub fn gather_job((file, spool, lanes): Whole<'_>, number: u32, after: &[String]) -> Submission {
     let program = program(file, lanes);
     Submission {
-        name: format!("dlb-{}-2-{GATHER}", lanes.execution),
+        name: job_name(&lanes.execution, number, GATHER),
         command: command((file, &program), &["fleet", "after"], &[], spool),
         elements: vec![0],
+        from: 0,
         at_once: None,
         minutes: GATHER_MINUTES,
         avoid: Vec::new(),
         only: None,
-        after: Some(After::End(vec![after.to_owned()])),
+        after: Some(After::End(after.to_vec())),
         directory: spool.log_directory(),
         copied: None,
         held: None,
@@ -448,4 +539,47 @@ pub fn gather_job(file: &FleetFile, spool: &Spool, lanes: &Lanes, after: &str) -
 /// Hosts that are avoided in all executions of a fleet file.
 pub fn drained(file: &FleetFile) -> Vec<Avoided> {
     Spool::at(&file.shared).avoided()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn execution(lanes: u32) -> Lanes {
+        let lane =
+            |lane| serde_json::json!({"lane": lane, "units": [], "minutes": 31, "one_host": false});
+        serde_json::from_value(serde_json::json!({
+            "format": "", "version": 0, "execution": "", "lab": "", "binary_sha256": "",
+            "fleet": ["", ""], "options": [], "fixture": null, "shipped": [], "units": [],
+            "lanes": (0..lanes).map(lane).collect::<Vec<_>>(),
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn lanes_are_divided_where_an_array_ends() {
+        let all: Vec<u32> = (0..7).collect();
+        assert_eq!(arrays(&all, None), [(0, all.clone())]);
+        assert_eq!(arrays(&all, Some(7)), [(0, all.clone())]);
+        let three = [(0, vec![0, 1, 2]), (3, vec![3, 4, 5]), (6, vec![6])];
+        assert_eq!(arrays(&all, Some(3)), three);
+        // Those that are handed in again.
+        assert_eq!(arrays(&[5, 1], Some(3)), [(0, vec![1]), (3, vec![5])]);
+    }
+
+    #[test]
+    fn more_lanes_than_jobs_are_refused() {
+        let limits = |jobs| Limits {
+            array: Some(2),
+            jobs,
+        };
+        let check = |jobs| check_limits(limits(jobs), &execution(5));
+        assert!(check(None).is_ok() && check(Some(6)).is_ok());
+        let refused = check(Some(5)).unwrap_err();
+        assert!(matches!(refused, Failure::Refused(_)));
+        assert_eq!(
+            refused.problem().error,
+            "5 lanes are more jobs than Slurm holds"
+        );
+    }
 }

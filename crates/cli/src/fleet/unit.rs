@@ -14,7 +14,7 @@ use crate::store::store_problem;
 use deltabench_fleet::fixture::Fixture;
 use deltabench_fleet::full::is_full;
 use deltabench_fleet::lanes::{Lanes, Unit};
-use deltabench_fleet::seal::seal;
+use deltabench_fleet::seal::{Unsealed, seal};
 use deltabench_fleet::ship::settle;
 use deltabench_fleet::spool::{Attempt, Avoided, Beat, End, EndWord, Owner, Spool};
 use deltabench_lab::{Judged, series_of};
@@ -167,10 +167,12 @@ fn measured(
     if end == SessionEnd::Interrupted {
         return Ok(Measured::Ended(stopped(place.spool, attempt)));
     }
-    Ok(match seal(&store, local, attempt) {
-        Ok(_) => Measured::Ended(EndWord::Sealed),
-        Err(problem) => Measured::Kept(problem),
-    })
+    match seal(&store, local, attempt) {
+        Ok(_) => Ok(Measured::Ended(EndWord::Sealed)),
+        Err(Unsealed::Spool(problem)) => Ok(Measured::Kept(problem)),
+        // It stays here, whole: if this host gets the unit again, it has only to be sealed.
+        Err(Unsealed::Host(problem)) => Err(Failure::Failed(problem)),
+    }
 }
 
 /// How an attempt ends that somebody stops.

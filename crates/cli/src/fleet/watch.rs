@@ -1,7 +1,7 @@
 //! Watching an execution: what hosts have measured comes in, and at the end the report.
 
 use super::carriage::{Carriage, on_their_hosts};
-use super::lane::KEPT;
+use super::stopped;
 use super::submit::Submitter;
 use crate::clock::now;
 use crate::config::Config;
@@ -14,7 +14,7 @@ use deltabench_fleet::engine::{JobState, Seen};
 use deltabench_fleet::file::EngineWord;
 use deltabench_fleet::gather::{self, Refused};
 use deltabench_fleet::lanes::Lanes;
-use deltabench_fleet::spool::{Attempt, Avoided, Spool};
+use deltabench_fleet::spool::{Attempt, Avoided, Outcome, Spool, Stopped};
 use deltabench_fleet::state::{UnitState, UnitStatus, status};
 use deltabench_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,6 +123,7 @@ struct Watcher<'a> {
     submitter: &'a Submitter<'a>,
     carriage: Option<Carriage<'a>>,
     shown: Vec<(UnitState, u32)>,
+    stopped: Vec<Stopped>,
     refused: bool,
     avoided: Vec<Avoided>,
     waits: Vec<String>,
@@ -146,6 +147,7 @@ impl<'a> Watcher<'a> {
             submitter,
             carriage: Carriage::of(submitter),
             shown: Vec::new(),
+            stopped: Vec::new(),
             refused: false,
             avoided: Vec::new(),
             waits: Vec::new(),
@@ -159,7 +161,11 @@ impl<'a> Watcher<'a> {
     fn look(&mut self) -> Result<ControlFlow<()>, Failure> {
         let (place, submitter) = (self.place, self.submitter);
         // Asked first: what ends after this is looked at once more.
-        let alive = submitter.alive()?;
+        let seen = submitter.look()?;
+        let alive: Vec<Seen> = { seen.iter() }
+            .filter(|one| one.is_alive())
+            .cloned()
+            .collect();
         let soon = { self.carriage.as_ref() }.is_some_and(|one| one.tend(submitter, &alive));
         let has_sealed = states(place)
             .iter()
@@ -172,6 +178,7 @@ impl<'a> Watcher<'a> {
         if self.carriage.is_some() {
             on_their_hosts(&mut states, &alive, place.1);
         }
+        self.stopped(&seen, &mut states);
         if show(&mut self.shown, &states, place.1) || soon {
             self.pause = FIRST;
         }
@@ -195,6 +202,22 @@ impl<'a> Watcher<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
+    /// Says which lanes could not write, as soon as they have ended.
+    fn stopped(&mut self, seen: &[Seen], states: &mut [UnitStatus]) {
+        let (place, is_copied) = (self.place, self.carriage.is_some());
+        let stopped = stopped::lanes(seen, states, place);
+        stopped::mark(states, &stopped, (is_copied, place.1));
+        let is_known = |one: &Stopped| self.stopped.iter().any(|known| known.lane == one.lane);
+        let new: Vec<Stopped> = { stopped.iter() }
+            .filter(|one| !is_known(one))
+            .cloned()
+            .collect();
+        for line in stopped::to_do(&new, is_copied, &place.1.execution) {
+            say(&line);
+        }
+        self.stopped.extend(new);
+    }
+
     /// Takes in what is left, and reports.
     fn finish(&mut self) -> Result<u8, Failure> {
         let place = self.place;
@@ -205,9 +228,12 @@ impl<'a> Watcher<'a> {
         let mut states = states(place);
         lost(&mut states, &[], place.1);
         // A lane that cannot write cannot say so.
-        let kept = kept_lanes(&seen, &states, place.1);
-        { kept.iter() }.for_each(|lane| say(&could_not_write(*lane, self.carriage.is_some())));
-        let code = conclude_on(&self.store, self.config, place, states);
+        let stopped = stopped::lanes(&seen, &states, place);
+        let is_copied = self.carriage.is_some();
+        stopped::mark(&mut states, &stopped, (is_copied, place.1));
+        let to_do = stopped::to_do(&stopped, is_copied, &place.1.execution);
+        let code = conclude_on(&self.store, self.config, place, (states, stopped));
+        to_do.iter().for_each(|line| say(line));
         { self.carriage.iter() }.for_each(Carriage::end);
         code
     }
@@ -238,30 +264,6 @@ impl<'a> Watcher<'a> {
     }
 }
 
-/// Lanes that are not measured, and ended because they could not write.
-fn kept_lanes(seen: &[Seen], states: &[UnitStatus], lanes: &Lanes) -> BTreeSet<u32> {
-    let is_kept = |state: &JobState| match state {
-        JobState::Ended { code, .. } => *code == Some(i32::from(KEPT)),
-        _ => false,
-    };
-    let is_open = |lane: u32| {
-        let open = states.iter().filter(|unit| !unit.state.is_done());
-        open.filter_map(|unit| lanes.lane_of(unit.unit))
-            .any(|own| own.lane == lane)
-    };
-    let kept = seen.iter().filter(|one| is_kept(&one.state));
-    let kept = kept.map(|one| one.element).filter(|lane| is_open(*lane));
-    kept.collect()
-}
-
-fn could_not_write(lane: u32, is_copied: bool) -> String {
-    let what = match is_copied {
-        true => "nothing more can be written to the disk of its host",
-        false => "it could not write into the shared directory; what it measured stays on its host",
-    };
-    format!("lane {lane} ended with {KEPT}: {what}")
-}
-
 /// Prints where units are, if that is new; `known` says what was printed.
 fn show(known: &mut Vec<(UnitState, u32)>, states: &[UnitStatus], lanes: &Lanes) -> bool {
     let state = |unit: &UnitStatus| (unit.state, unit.attempts);
@@ -275,7 +277,7 @@ fn show(known: &mut Vec<(UnitState, u32)>, states: &[UnitStatus], lanes: &Lanes)
 }
 
 /// An attempt whose lane does not run any more was killed before it could say so.
-fn lost(states: &mut [UnitStatus], alive: &[Seen], lanes: &Lanes) {
+pub fn lost(states: &mut [UnitStatus], alive: &[Seen], lanes: &Lanes) {
     for unit in { states.iter_mut() }.filter(|unit| unit.state == UnitState::Running) {
         let lane = lanes.lane_of(unit.unit).map(|lane| lane.lane);
         // One that waits may have begun since.
@@ -289,7 +291,7 @@ fn lost(states: &mut [UnitStatus], alive: &[Seen], lanes: &Lanes) {
 }
 
 /// Why lanes wait, in the engine's words: a line for each reason.
-fn waiting(alive: &[Seen]) -> Vec<String> {
+pub fn waiting(alive: &[Seen]) -> Vec<String> {
     let mut reasons: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for seen in alive {
         if let JobState::Waiting(why) = &seen.state
@@ -335,9 +337,9 @@ fn avoid(
 }
 
 /// How a host is used again.
-const UNDO: &str = "`deltabench fleet drain HOST --undo --on FILE` uses one again";
+pub const UNDO: &str = "`deltabench fleet drain HOST --undo --on FILE` uses one again";
 
-fn avoided_line(avoided: &Avoided) -> String {
+pub fn avoided_line(avoided: &Avoided) -> String {
     format!("host {} is avoided: {}", avoided.host.node, avoided.why)
 }
 
@@ -393,15 +395,36 @@ fn elsewhere(
 
 /// Reports on an execution of which nothing runs any more.
 pub fn conclude(store: &Store, config: &Config, place: (&Spool, &Lanes)) -> Result<u8, Failure> {
-    conclude_on(store, config, place, states(place))
+    conclude_on(store, config, place, (states(place), Vec::new()))
 }
 
 fn conclude_on(
     store: &Store,
     config: &Config,
     place: (&Spool, &Lanes),
-    mut states: Vec<UnitStatus>,
+    (states, stopped): (Vec<UnitStatus>, Vec<Stopped>),
 ) -> Result<u8, Failure> {
+    let (code, missing) = reported(store, config, place, states)?;
+    let outcome = Outcome {
+        code,
+        missing,
+        stopped,
+        at_unix_ms: now().1,
+    };
+    // Whoever looks later looks at the lanes then.
+    if let Err(problem) = place.0.set_outcome(&outcome) {
+        say(&problem.to_string());
+    }
+    Ok(code)
+}
+
+/// Reports; returns the exit code, and how many units are not in the lab.
+fn reported(
+    store: &Store,
+    config: &Config,
+    place: (&Spool, &Lanes),
+    mut states: Vec<UnitStatus>,
+) -> Result<(u8, u32), Failure> {
     let (_, lanes) = place;
     elsewhere(store, place, &mut states)?;
     let missing: Vec<&UnitStatus> = { states.iter() }
@@ -436,9 +459,10 @@ fn conclude_on(
             missing.len(),
             states.len()
         ));
-        return Ok(NOT_MEASURED);
+        let missing = u32::try_from(missing.len()).unwrap_or(u32::MAX);
+        return Ok((NOT_MEASURED, missing));
     }
-    Ok(code.unwrap_or(NOT_MEASURED))
+    Ok((code.unwrap_or(NOT_MEASURED), 0))
 }
 
 /// What was not planned: each attempt that did not end in a sealed file.

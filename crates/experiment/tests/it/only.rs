@@ -144,3 +144,27 @@ fn every_part_and_every_server_can_be_picked_alone_by_where_it_stands() {
         );
     }
 }
+
+#[test]
+fn repetitions_of_the_command_line_take_the_place_of_those_of_the_file() {
+    let once = read(STUDY).repeated(1).unwrap().parts().len();
+    let thrice = read(STUDY).repeated(3).unwrap();
+    assert_eq!(thrice.measurement.repetitions, 3);
+    let picked = thrice.only(&["repetition=3".to_owned()]).unwrap().parts();
+    assert_eq!(picked.len(), once);
+    assert!(
+        picked
+            .iter()
+            .all(|part| (part.repetition, part.of_repetitions) == (3, 3))
+    );
+    // As in a file that says so: seeds follow from the numbers of parts.
+    let written = STUDY.replace("repetitions = 2", "repetitions = 3");
+    assert_ne!(written, STUDY);
+    let again = read(STUDY).repeated(3).unwrap();
+    assert_eq!(again.parts(), read(&written).parts());
+    let refused = read(STUDY).repeated(1000).unwrap_err();
+    assert!(
+        refused.error.starts_with("1000 repetitions make "),
+        "{refused}"
+    );
+}

@@ -90,7 +90,7 @@ impl Engine for Local {
         Ok(job)
     }
 
-    fn find(&self, name: &str) -> Result<Option<String>, Problem> {
+    fn find(&self, name: &str, _from: u32) -> Result<Option<String>, Problem> {
         let jobs = fs::read_dir(&self.directory)
             .into_iter()
             .flatten()
@@ -269,6 +269,7 @@ mod tests {
             name: "test".to_owned(),
             command,
             elements: vec![0, 1],
+            from: 0,
             at_once: None,
             minutes: 1,
             avoid: Vec::new(),
@@ -336,8 +337,8 @@ mod tests {
         assert!(matches!(look(), JobState::Ended { code: None, .. }));
         fs::write(directory.join("ended-3"), "75\n").unwrap();
         assert!(matches!(look(), JobState::Ended { code: Some(75), .. }));
-        assert_eq!(local.find("slow").unwrap().as_deref(), Some("job-1"));
-        assert_eq!(local.find("other").unwrap(), None);
+        assert_eq!(local.find("slow", 0).unwrap().as_deref(), Some("job-1"));
+        assert_eq!(local.find("other", 0).unwrap(), None);
     }
 
     #[test]

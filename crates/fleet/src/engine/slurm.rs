@@ -3,15 +3,18 @@
 //! Source: manual pages of Slurm 22.05. An element is known by its array's job and its number, never by its
 //! own job id: it gets one when it starts, and the last element has that of the array.
 
+mod array;
 mod ask;
 mod listing;
 mod script;
 mod steps;
 
+pub use array::named;
 pub use listing::Running;
 pub use steps::Place;
 
-use super::{Engine, JobState, Node, Seen, Submission};
+use super::{Engine, JobState, Limits, Node, Seen, Submission};
+use array::Array;
 use deltabench_model::problem::Problem;
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -83,7 +86,7 @@ impl Engine for Slurm {
         };
         let words = ["--parsable".as_ref(), path.as_os_str()];
         match self.submit_once("sbatch", &words, submission.held.as_deref(), &taken) {
-            Ok(job) => Ok(job),
+            Ok(job) => Ok(array::named(&job, submission.from)),
             Err(problem) => {
                 // Where nobody answered the job may exist, and its script is what people look at.
                 if !problem.of_machine {
@@ -94,20 +97,25 @@ impl Engine for Slurm {
         }
     }
 
-    fn find(&self, name: &str) -> Result<Option<String>, Problem> {
+    fn find(&self, name: &str, from: u32) -> Result<Option<String>, Problem> {
         let wanted = format!("--name={name}");
         let mut arguments = listing::BY_NAME.to_vec();
         arguments.push(&wanted);
         let listed = self.ask("squeue", &arguments)?;
         if let Some(job) = listing::with_text(&listed, name) {
-            return Ok(Some(job));
+            return Ok(Some(array::named(&job, from)));
         }
         // What the controller has forgotten has ended; without accounting nobody knows more.
         let mut arguments = listing::SACCT_BY_NAME.to_vec();
         arguments.push(&wanted);
         let listed = self.ask_once("sacct", &arguments).unwrap_or_default();
         let job = listing::with_text(&listed, name);
-        Ok(job.and_then(|job| Some(job.split('_').next()?.to_owned())))
+        let id = job.and_then(|job| Some(job.split('_').next()?.to_owned()));
+        Ok(id.map(|id| array::named(&id, from)))
+    }
+
+    fn limits(&self) -> Result<Limits, Problem> {
+        listing::limits(&self.ask("scontrol", &["show", "config"])?)
     }
 
     fn settles_in(&self) -> Duration {
@@ -118,7 +126,7 @@ impl Engine for Slurm {
         if jobs.is_empty() {
             return Ok(Vec::new());
         }
-        let wanted = format!("--jobs={}", jobs.join(","));
+        let wanted = format!("--jobs={}", array::ids(jobs));
         let mut arguments = listing::SQUEUE.to_vec();
         arguments.push(&wanted);
         let listed = match self.ask("squeue", &arguments) {
@@ -126,10 +134,9 @@ impl Engine for Slurm {
             Err(problem) if ask::is_of_unknown_job(&problem) => String::new(),
             listed => listed?,
         };
-        let mut seen = listing::elements(&listed)?;
-        seen.retain(|one| jobs.contains(&one.job));
+        let mut seen = of_these(listing::elements(&listed)?, jobs);
         let forgotten = |job: &&String| !seen.iter().any(|one| one.job == **job);
-        let forgotten: Vec<&str> = jobs.iter().filter(forgotten).map(String::as_str).collect();
+        let forgotten: Vec<String> = jobs.iter().filter(forgotten).cloned().collect();
         if !forgotten.is_empty() {
             seen.extend(self.accounted(&forgotten));
         }
@@ -137,7 +144,8 @@ impl Engine for Slurm {
     }
 
     fn cancel(&self, job: &str, element: Option<u32>) -> Result<(), Problem> {
-        let name = element.map_or_else(|| job.to_owned(), |element| format!("{job}_{element}"));
+        let array = Array::of(job);
+        let name = element.map_or_else(|| array.id.to_owned(), |element| array.name_of(element));
         unless_ended(self.ask("scancel", &[name.as_str()]).map(drop))
     }
 
@@ -201,7 +209,7 @@ impl Engine for Slurm {
     }
 
     fn elsewhere(&self, job: &str, element: u32, nodes: &[String]) -> Result<bool, Problem> {
-        let name = format!("{job}_{element}");
+        let name = Array::of(job).name_of(element);
         let (elements, nodes) = self.exclusion(job, &[element], nodes);
         let left = self.ask("/bin/sh", &["-c", LEAVE, "sh", &name, &elements, &nodes]);
         match unless_ended(left.map(drop)) {
@@ -231,7 +239,7 @@ impl Engine for Slurm {
         // A node ends a job whose credential is not younger than the end of its last attempt there, by whole
         // seconds: "Job credential revoked", state FAILED with code 1.
         std::thread::sleep(NEXT_SECOND);
-        let name = format!("JobId={job}_{element}");
+        let name = format!("JobId={}", Array::of(job).name_of(element));
         unless_ended({ self.ask("scontrol", &["update", &name, "StartTime=now"]) }.map(drop))
     }
 
@@ -259,7 +267,11 @@ impl Slurm {
     /// The words of `scontrol update` that keep elements away from nodes, and from no others but those that
     /// users exclude.
     fn exclusion(&self, job: &str, elements: &[u32], nodes: &[String]) -> (String, String) {
-        let elements = format!("JobId={job}_[{}]", script::ranges(elements));
+        let array = Array::of(job);
+        let numbers: Vec<u32> = { elements.iter() }
+            .map(|element| array.number(*element))
+            .collect();
+        let elements = format!("JobId={}_[{}]", array.id, script::ranges(&numbers));
         let nodes = self.excluded(nodes).join(",");
         (elements, format!("ExcNodeList={nodes}"))
     }
@@ -294,16 +306,27 @@ impl Slurm {
     }
 
     /// What the accounting knows of jobs that the controller has forgotten: nothing where there is none.
-    fn accounted(&self, jobs: &[&str]) -> Vec<Seen> {
-        let wanted = format!("--jobs={}", jobs.join(","));
+    fn accounted(&self, jobs: &[String]) -> Vec<Seen> {
+        let wanted = format!("--jobs={}", array::ids(jobs));
         let mut arguments = listing::SACCT.to_vec();
         arguments.push(&wanted);
         let listed = self.ask_once("sacct", &arguments).ok();
         let seen = listed.and_then(|listed| listing::accounted(&listed).ok());
-        let mut seen = seen.unwrap_or_default();
-        seen.retain(|one| jobs.contains(&one.job.as_str()));
-        seen
+        of_these(seen.unwrap_or_default(), jobs)
     }
+}
+
+/// Those of these arrays, with our names and numbers.
+fn of_these(seen: Vec<Seen>, jobs: &[String]) -> Vec<Seen> {
+    let ours = |one: Seen| {
+        let (job, array) = array::with_id(jobs, &one.job)?;
+        Some(Seen {
+            job: job.clone(),
+            element: array.element(one.element),
+            state: one.state,
+        })
+    };
+    seen.into_iter().filter_map(ours).collect()
 }
 
 /// Whether a node has features as a constraint names them: `a&b|c`. Of other forms, as counts in brackets,

@@ -87,6 +87,7 @@ fn shell(directory: &Path, script: &str, arguments: &[&str], elements: &[u32]) -
         name: "dlb-test".to_owned(),
         command: command.into_iter().map(Into::into).collect(),
         elements: elements.to_vec(),
+        from: 0,
         at_once: None,
         minutes: 5,
         avoid: Vec::new(),
@@ -265,8 +266,11 @@ fn a_lane_leaves_an_unfit_host_and_the_others_stay_away(cluster: &Cluster, engin
     asked.name = "dlb-unfit-1-lanes".to_owned();
     asked.only = Some("n2".to_owned());
     let job = engine.submit(&asked).unwrap();
-    assert_eq!(engine.find("dlb-unfit-1-lanes").unwrap(), Some(job.clone()));
-    assert_eq!(engine.find("dlb-unfit-1").unwrap(), None);
+    assert_eq!(
+        engine.find("dlb-unfit-1-lanes", 0).unwrap(),
+        Some(job.clone())
+    );
+    assert_eq!(engine.find("dlb-unfit-1", 0).unwrap(), None);
     let nodes = |element: u32| read(&directory.join(format!("nodes.{element}")));
     wait_for("the first", 30, || (nodes(1) == "n2\n").then_some(()));
     engine.cancel(&job, None).unwrap();

@@ -1,6 +1,6 @@
 //! What `squeue`, `sacct` and `sinfo` print.
 
-use crate::engine::{JobState, Node, Seen};
+use crate::engine::{JobState, Limits, Node, Seen};
 use deltabench_model::problem::Problem;
 
 /// `squeue`, one line for each element. A reason may contain anything, so it is last.
@@ -175,6 +175,32 @@ pub(super) fn nodes(listed: &str) -> Result<Vec<Node>, Problem> {
         });
     }
     Ok(nodes)
+}
+
+/// How much a cluster takes, by what `scontrol show config` prints.
+///
+/// Source: slurm.conf(5), MaxArraySize, MaxJobCount, SchedulerParameters. Numbers of elements are below the
+/// first, and begin with 0.
+///
+/// Errors: a cluster without arrays.
+pub(super) fn limits(config: &str) -> Result<Limits, Problem> {
+    let lines = || config.lines().filter_map(|line| line.split_once('='));
+    let text = |name: &str| lines().find_map(|(key, value)| (key.trim() == name).then_some(value));
+    let number = |name: &str| text(name).and_then(|value| value.trim().parse::<u32>().ok());
+    let parameters = text("SchedulerParameters").unwrap_or_default();
+    let tasks = { parameters.split(',') }
+        .filter_map(|word| word.trim().strip_prefix("max_array_tasks="))
+        .find_map(|value| value.parse::<u32>().ok());
+    let array = number("MaxArraySize").into_iter().chain(tasks).min();
+    if array == Some(0) {
+        return Err(Problem::new("this cluster has no arrays of jobs")
+            .detail("MaxArraySize or max_array_tasks is 0 in its slurm.conf")
+            .hint("ask who looks after the cluster: lanes are elements of arrays"));
+    }
+    Ok(Limits {
+        array,
+        jobs: number("MaxJobCount"),
+    })
 }
 
 fn strange(program: &str, line: &str) -> Problem {
@@ -358,6 +384,25 @@ mod tests {
             Some("12")
         );
         assert_eq!(with_text(listed, "/srv/dlb-1.sh"), None);
+    }
+
+    #[test]
+    fn limits_are_those_of_the_configuration() {
+        let of = |array: &str, parameters: &str| {
+            limits(&format!(
+                "Configuration data as of 2026-11-26T22:30:00\nMaxArraySize            = {array}\n\
+                 MaxJobCount             = 10000\nSchedulerParameters     = {parameters}\n"
+            ))
+        };
+        let limits = |array| Limits {
+            array: Some(array),
+            jobs: Some(10_000),
+        };
+        assert_eq!(of("1001", "(null)").unwrap(), limits(1001));
+        let few = "batch_sched_delay=0,max_array_tasks=200";
+        assert_eq!(of("1001", few).unwrap(), limits(200));
+        assert!(of("0", "(null)").unwrap_err().hint.is_some());
+        assert_eq!(super::limits("").unwrap(), Limits::default());
     }
 
     #[test]

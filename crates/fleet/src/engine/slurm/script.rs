@@ -1,6 +1,7 @@
 //! The script that `sbatch` takes: all options in it, so that the line that submits it is short.
 
 use super::Slurm;
+use super::array::{self, Array};
 use crate::engine::{After, Copied, Submission};
 use deltabench_model::problem::Problem;
 use std::ffi::OsStr;
@@ -41,7 +42,7 @@ pub(super) fn text(
         text.push(b'\n');
     }
     if let Some(copied) = &submission.copied {
-        text.extend(waiting(copied)?);
+        text.extend(waiting(copied, submission.from)?);
     }
     // The program takes the shell's place, so that signals reach it.
     text.extend_from_slice(b"exec");
@@ -49,7 +50,11 @@ pub(super) fn text(
         text.push(b' ');
         text.extend(quoted(argument)?);
     }
-    text.extend_from_slice(b" \"$SLURM_ARRAY_TASK_ID\"\n");
+    let element = match submission.from {
+        0 => "$SLURM_ARRAY_TASK_ID".to_owned(),
+        from => format!("$((SLURM_ARRAY_TASK_ID + {from}))"),
+    };
+    text.extend_from_slice(format!(" \"{element}\"\n").as_bytes());
     Ok(text)
 }
 
@@ -67,11 +72,17 @@ fn options(slurm: &Slurm, submission: &Submission, path: &Path) -> Result<Vec<St
     let (output, chdir) = match submission.copied {
         Some(_) => ("/dev/null".to_owned(), "/"),
         None => (
-            format!("{}/%A_%a.txt", directory.replace('%', "%%")),
+            format!(
+                "{}/{}_%a.txt",
+                directory.replace('%', "%%"),
+                array::named("%A", submission.from)
+            ),
             directory,
         ),
     };
-    let array = ranges(&submission.elements);
+    let numbers = submission.elements.iter();
+    let numbers = numbers.map(|element| element.saturating_sub(submission.from));
+    let array = ranges(&numbers.collect::<Vec<u32>>());
     let array = match submission.at_once {
         Some(at_once) => format!("{array}%{}", at_once.max(1)),
         None => array,
@@ -117,7 +128,7 @@ fn options(slurm: &Slurm, submission: &Submission, path: &Path) -> Result<Vec<St
 /// who watches sees why.
 const WAITING: &str = r#"umask 022
 home=$local/$execution@$SLURMD_NODENAME
-log=log/${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID.txt waited=0
+log=log/${array}_$SLURM_ARRAY_TASK_ID.txt waited=0
 until mkdir -p -m 711 "$local" && [ -O "$local" ] && [ ! -L "$local" ] &&
   mkdir -p "$home/log" "$home/in" && cd "$home" && touch "$log"; do
   [ "$waited" -lt "$patience" ] || exit 75
@@ -132,11 +143,13 @@ until [ -f "$go" ]; do
 done
 "#;
 
-fn waiting(copied: &Copied) -> Result<Vec<u8>, Problem> {
+fn waiting(copied: &Copied, from: u32) -> Result<Vec<u8>, Problem> {
     let mut text = b"local=".to_vec();
     text.extend(quoted(copied.local.as_os_str())?);
     text.extend_from_slice(b" execution=");
     text.extend(quoted(OsStr::new(&copied.execution))?);
+    let array = array::named("$SLURM_ARRAY_JOB_ID", from);
+    text.extend_from_slice(format!(" array={array}").as_bytes());
     text.extend_from_slice(format!(" patience={}\n", copied.patience_seconds).as_bytes());
     text.extend_from_slice(WAITING.as_bytes());
     Ok(text)
@@ -148,6 +161,7 @@ fn dependency(after: &After) -> Result<String, Problem> {
         After::Success(jobs) => ("afterok", jobs, " --kill-on-invalid-dep=yes"),
         After::End(jobs) => ("afterany", jobs, ""),
     };
+    let jobs: Vec<&str> = jobs.iter().map(|job| Array::of(job).id).collect();
     let option = option("--dependency", &format!("{kind}:{}", jobs.join(":")))?;
     Ok(option + end)
 }
@@ -231,6 +245,7 @@ mod tests {
             name: "dlb-study".to_owned(),
             command: command.iter().map(OsString::from).collect(),
             elements: vec![3, 1, 4, 5, 5, 9],
+            from: 0,
             at_once: Some(3),
             minutes: 90,
             avoid: Vec::new(),
@@ -292,6 +307,24 @@ mod tests {
         let lines = lines(&slurm, &asked);
         assert!(lines.contains(&"#SBATCH --nodelist=n3".to_owned()));
         assert!(lines.contains(&"#SBATCH --dependency=afterany:7".to_owned()));
+    }
+
+    #[test]
+    fn an_array_counts_from_zero_and_its_program_hears_the_number_of_the_lane() {
+        let mut asked = submission(&["printf".as_ref(), "%s".as_ref()]);
+        asked.elements = vec![2004, 2002, 2003];
+        asked.from = 2002;
+        asked.after = Some(After::End(vec!["7+1001".to_owned(), "8".to_owned()]));
+        let lines = lines(&Slurm::default(), &asked);
+        for line in ["--array=0-2%3", "--dependency=afterany:7:8"] {
+            assert!(lines.contains(&format!("#SBATCH {line}")), "{lines:?}");
+        }
+        let output = { lines.iter() }.find(|line| line.contains("--output"));
+        assert!(output.unwrap().ends_with("/%A+2002_%a.txt\""), "{output:?}");
+        let script = lines.join("\n");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).env("SLURM_ARRAY_TASK_ID", "1");
+        assert_eq!(shell.output().unwrap().stdout, b"2003");
     }
 
     #[test]

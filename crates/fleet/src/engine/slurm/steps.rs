@@ -5,7 +5,7 @@
 
 use super::ask::{cannot_start, refusal};
 use super::listing::{self, Running};
-use super::{EXCLUDE, Slurm};
+use super::{EXCLUDE, Slurm, array};
 use deltabench_model::problem::Problem;
 use std::ffi::OsString;
 use std::fs::File;
@@ -38,13 +38,22 @@ impl Slurm {
         if jobs.is_empty() {
             return Ok(Vec::new());
         }
-        let wanted = format!("--jobs={}", jobs.join(","));
+        let wanted = format!("--jobs={}", array::ids(jobs));
         let mut arguments = listing::RUNNING.to_vec();
         arguments.push(&wanted);
-        match self.ask("squeue", &arguments) {
-            Err(problem) if super::ask::is_of_unknown_job(&problem) => Ok(Vec::new()),
-            listed => listing::running(&listed?),
-        }
+        let listed = match self.ask("squeue", &arguments) {
+            Err(problem) if super::ask::is_of_unknown_job(&problem) => return Ok(Vec::new()),
+            listed => listing::running(&listed?)?,
+        };
+        let ours = |one: Running| {
+            let (job, array) = array::with_id(jobs, &one.job)?;
+            Some(Running {
+                job: job.clone(),
+                element: array.element(one.element),
+                ..one
+            })
+        };
+        Ok(listed.into_iter().filter_map(ours).collect())
     }
 
     /// Runs a shell script on a node, with these arguments; what it prints goes into a file.
