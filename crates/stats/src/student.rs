@@ -5,6 +5,8 @@ use crate::summary::{mean, sample_sd};
 use crate::{Interval, TooFew};
 use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// P(T ≤ t) for Student's t with `df` degrees of freedom.
 ///
@@ -50,11 +52,32 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
     );
     let tail = p.min(1.0 - p);
     let magnitude = if tail < 0.5 {
-        upper_quantile(tail, df)
+        known_quantile(tail, df)
     } else {
         0.0
     };
     if p < 0.5 { -magnitude } else { magnitude }
+}
+
+/// Quantiles that a thread remembers at most.
+const REMEMBERED: usize = 4096;
+
+thread_local! {
+    /// By the bits of tail and degrees of freedom. Runs have few numbers of blocks, so the same few are asked
+    /// for thousands of times.
+    static QUANTILES: RefCell<BTreeMap<(u64, u64), f64>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+fn known_quantile(tail: f64, df: f64) -> f64 {
+    QUANTILES.with_borrow_mut(|known| {
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        let asked = (tail.to_bits(), df.to_bits());
+        *known
+            .entry(asked)
+            .or_insert_with(|| upper_quantile(tail, df))
+    })
 }
 
 /// The t ≥ 0 with P(T > t) = `tail` < 1/2.
