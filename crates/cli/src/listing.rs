@@ -11,7 +11,7 @@ use crate::output::analyse_run;
 use crate::rebased::relative_to;
 use crate::replay;
 use crate::request::percent;
-use crate::store::{STOPPED, measured_now, open, state_word, store_problem};
+use crate::store::{measured_now, open, state_word, store_problem};
 use crate::study::{self, Wanted};
 use crate::targets::resolve;
 use crate::text::colour;
@@ -25,7 +25,7 @@ use deltabench_model::target::TargetSpec;
 use deltabench_report::words::plural;
 use deltabench_report::{DeltaChosen, TerminalOptions};
 use deltabench_run::planning;
-use deltabench_store::{Found, RunState, RunSummary};
+use deltabench_store::{Found, RunState, RunSummary, STOPPED};
 use std::collections::HashSet;
 
 /// `deltabench report`.

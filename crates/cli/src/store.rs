@@ -87,32 +87,17 @@ pub fn unusable(detail: String) -> Problem {
         .hint("make it writable for this user, or name another lab with --lab DIR")
 }
 
-/// The run that is measured now. A run that was killed stays `running` in the store; nobody has the lab's
-/// lock for it.
+/// The run that is measured now.
 ///
 /// Errors: the store cannot be read.
 pub fn measured_now(store: &Store) -> Result<Option<String>, Failure> {
-    if !deltabench_proc::locks::is_locked(&store.lab().join(LOCK_NAME)) {
-        return Ok(None);
-    }
-    let holder = store.lock_holder().unwrap_or_default();
-    let mut running = store.runs().map_err(store_problem)?;
-    running.retain(|run| run.state == RunState::Running);
-    // Parts of an experiment and further sessions are measured under the lock of the first one.
-    let own = running.iter().find(|run| run.run == holder);
-    let newest = || running.iter().max_by_key(|run| run.state_unix_ms);
-    Ok(own.or_else(newest).map(|run| run.run.clone()))
+    let is_locked = deltabench_proc::locks::is_locked(&store.lab().join(LOCK_NAME));
+    store.measured(is_locked).map_err(store_problem)
 }
-
-/// The state of a run that was killed while it ran.
-pub const STOPPED: &str = "stopped";
 
 /// The state of a run in a word.
 pub fn state_word(run: &str, state: RunState, measured_now: Option<&str>) -> &'static str {
-    match state {
-        RunState::Running if measured_now != Some(run) => STOPPED,
-        other => other.word(),
-    }
+    state.word_if(measured_now == Some(run))
 }
 
 /// A store that fails, as exit code 5.
@@ -123,34 +108,6 @@ pub fn store_problem(error: impl std::fmt::Display) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_run_without_the_lock_has_stopped() {
-        let place = tempfile::tempdir().unwrap();
-        let mut store = Store::open(place.path()).unwrap();
-        let plan = deltabench_testkit::small_run::plan();
-        for (at, run) in (1..).zip(["killed", "live", "finished"]) {
-            store.create_run(run, &plan, RunState::Running, at).unwrap();
-        }
-        store.finish_run("finished", RunState::Finished, 9).unwrap();
-        let words = |store: &Store| {
-            let measured = measured_now(store).unwrap();
-            let runs = store.runs().unwrap();
-            let word = |run: &deltabench_store::RunSummary| {
-                state_word(&run.run, run.state, measured.as_deref())
-            };
-            runs.iter().map(word).collect::<Vec<_>>()
-        };
-        assert_eq!(words(&store), ["stopped", "stopped", "finished"]);
-        let lock = store.lock_run("killed").unwrap();
-        assert_eq!(words(&store), ["running", "stopped", "finished"]);
-        drop(lock);
-        // Under the lock of the first part of an experiment the newest run is the one.
-        let lock = store.lock_run("first part").unwrap();
-        assert_eq!(words(&store), ["stopped", "running", "finished"]);
-        drop(lock);
-        assert_eq!(words(&store), ["stopped", "stopped", "finished"]);
-    }
 
     #[test]
     fn a_lab_that_cannot_be_made_has_a_hint() {

@@ -68,38 +68,86 @@ const METRICS: [(Metric, Known); 2] = [
 /// Source: an interval at level L holds 0 exactly if p ≥ 1 − L, because p and intervals follow one rule
 ///         (`deltabench_stats::skewed`). Interval of a share: [`ClusteredShare`], with runs as groups.
 pub fn coverage(entries: &[Entry]) -> Vec<Coverage> {
+    let runs = tallies(entries);
+    coverage_of(&runs.values().collect::<Vec<_>>())
+}
+
+/// What the placebo cells of one run said, counted: what many runs say follows from it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunTally {
+    called: Called,
+    /// Of each of [`METRICS`].
+    intervals: [Intervals; METRICS.len()],
+}
+
+/// Intervals of the cells of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Intervals {
+    cells: u64,
+    /// Those that hold 0, by level.
+    held: [u64; LEVELS.len()],
+}
+
+/// What entries say run by run, by name.
+pub fn tallies(entries: &[Entry]) -> BTreeMap<String, RunTally> {
+    let mut runs: BTreeMap<String, RunTally> = BTreeMap::new();
+    for entry in entries {
+        let run = runs.entry(entry.run.clone()).or_default();
+        run.called.add(entry.verdict);
+        for ((_, known), own) in METRICS.iter().zip(&mut run.intervals) {
+            let Some(p) = known(entry) else { continue };
+            own.cells += 1;
+            for (held, level) in own.held.iter_mut().zip(LEVELS) {
+                *held += u64::from(p >= 1.0 - level);
+            }
+        }
+    }
+    runs
+}
+
+/// As [`coverage`], of runs in the order of their names.
+pub fn coverage_of(runs: &[&RunTally]) -> Vec<Coverage> {
     let mut rows = Vec::new();
-    for (metric, known) in METRICS {
-        let runs = by_run(entries, known);
-        if runs.is_empty() {
+    for (at, (metric, _)) in METRICS.iter().enumerate() {
+        let known = intervals(runs, at);
+        if known.is_empty() {
             continue;
         }
-        let shares = LEVELS.map(|level| share(level, &runs));
-        let effect = effect(&shares);
-        let cells = runs.values().map(|p| count(p.len())).sum();
-        rows.extend(std::iter::zip(LEVELS, shares).map(|(level, share)| {
-            let share = effect.map_or(share, |effect| share.with_effect(effect));
-            Coverage {
-                metric,
-                level,
-                held: runs.values().map(|p| held(level, p)).sum(),
-                cells,
-                runs: count(runs.len()),
-                ci95: share.interval(LEVEL_DIFFERENT),
-                share,
-            }
-        }));
+        let shares = shares(&known);
+        let effect = effect(&shares.map(|(share, _)| share));
+        rows.extend(
+            std::iter::zip(LEVELS, shares).map(|(level, (share, held))| {
+                let share = effect.map_or(share, |effect| share.with_effect(effect));
+                Coverage {
+                    metric: *metric,
+                    level,
+                    held,
+                    cells: known.iter().map(|own| own.cells).sum(),
+                    runs: count(known.len()),
+                    ci95: share.interval(LEVEL_DIFFERENT),
+                    share,
+                }
+            }),
+        );
     }
     rows
 }
 
-/// What is known of the cells of each run.
-fn by_run(entries: &[Entry], known: Known) -> BTreeMap<&str, Vec<f64>> {
-    let mut runs: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for (run, p) in { entries.iter() }.filter_map(|one| Some((one.run.as_str(), known(one)?))) {
-        runs.entry(run).or_default().push(p);
-    }
-    runs
+/// Those of a metric, of runs that have any.
+fn intervals(runs: &[&RunTally], metric: usize) -> Vec<Intervals> {
+    let own = runs.iter().filter_map(|run| run.intervals.get(metric));
+    own.filter(|own| own.cells > 0).copied().collect()
+}
+
+/// The share of intervals that hold 0 at each level, with runs as groups, and their number.
+fn shares(runs: &[Intervals]) -> [(ClusteredShare, u64); LEVELS.len()] {
+    let mut levels = 0..LEVELS.len();
+    LEVELS.map(|_| {
+        let at = levels.next().unwrap_or_default();
+        let held = |own: &Intervals| own.held.get(at).copied().unwrap_or_default();
+        let groups: Vec<(u64, u64)> = runs.iter().map(|own| (held(own), own.cells)).collect();
+        (ClusteredShare::new(&groups), runs.iter().map(held).sum())
+    })
 }
 
 /// What the cells of a run have in common, as far as it is known: it shows best where many of them miss 0.
@@ -108,15 +156,14 @@ fn effect(shares: &[ClusteredShare]) -> Option<f64> {
     mean(&effects.collect::<Vec<_>>())
 }
 
-/// How many of these intervals hold 0.
-fn held(level: f64, p: &[f64]) -> u64 {
-    count(p.iter().filter(|&&p| p >= 1.0 - level).count())
-}
-
-/// The share of them, with runs as groups.
-fn share(level: f64, runs: &BTreeMap<&str, Vec<f64>>) -> ClusteredShare {
-    let groups = runs.values().map(|p| (held(level, p), count(p.len())));
-    ClusteredShare::new(&groups.collect::<Vec<_>>())
+/// The same over both metrics, the larger one.
+fn shared_effect(runs: &[&RunTally]) -> Option<f64> {
+    (0..METRICS.len())
+        .filter_map(|metric| {
+            let shares = shares(&intervals(runs, metric));
+            effect(&shares.map(|(share, _)| share))
+        })
+        .reduce(f64::max)
 }
 
 /// The p behind a ratio of so many blocks of which only the 95 % interval was kept: exact where its blocks
@@ -169,66 +216,67 @@ impl FalseAlarmRate {
 ///         common, because false alarms are too few to show it. Symmetry: exact binomial test over runs.
 ///         docs/sources/statistics.md#placebo.
 pub fn summarise(entries: &[Entry]) -> Vec<FalseAlarmRate> {
-    let shared = { METRICS.iter() }
-        .filter_map(|(_, known)| {
-            let runs = by_run(entries, *known);
-            effect(&LEVELS.map(|level| share(level, &runs)))
-        })
-        .reduce(f64::max);
-    let mut workloads: BTreeMap<&String, Runs<'_>> = BTreeMap::new();
-    let mut all = Runs::default();
+    let runs = tallies(entries);
+    let shared = shared_effect(&runs.values().collect::<Vec<_>>());
+    let mut workloads: BTreeMap<&String, BTreeMap<&str, Called>> = BTreeMap::new();
     for entry in entries {
-        workloads.entry(&entry.workload).or_default().add(entry);
-        all.add(entry);
+        let own = workloads.entry(&entry.workload).or_default();
+        own.entry(&entry.run).or_default().add(entry.verdict);
     }
-    let rows = { workloads.into_iter() }.map(|(name, runs)| (Some(name.clone()), runs));
-    rows.chain([(None, all)])
-        .map(|(workload, runs)| runs.rate(workload, shared))
+    let all = rate(None, runs.values().map(|run| run.called), shared);
+    { workloads.into_iter() }
+        .map(|(name, runs)| rate(Some(name.clone()), runs.into_values(), shared))
+        .chain([all])
         .collect()
 }
 
-/// Cells by run.
-#[derive(Default)]
-struct Runs<'a>(BTreeMap<&'a str, Called>);
+/// The last row of [`summarise`], of runs in the order of their names.
+pub fn over_all(runs: &[&RunTally]) -> FalseAlarmRate {
+    let called = runs.iter().map(|run| run.called);
+    rate(None, called, shared_effect(runs))
+}
 
 /// The cells of one run.
-#[derive(Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Called {
     cells: u64,
     slower: u64,
     faster: u64,
 }
 
-impl<'a> Runs<'a> {
-    fn add(&mut self, entry: &'a Entry) {
-        let run = self.0.entry(&entry.run).or_default();
-        run.cells += 1;
-        match entry.verdict {
-            Verdict::Regression => run.slower += 1,
-            Verdict::Improvement => run.faster += 1,
+impl Called {
+    fn add(&mut self, verdict: Verdict) {
+        self.cells += 1;
+        match verdict {
+            Verdict::Regression => self.slower += 1,
+            Verdict::Improvement => self.faster += 1,
             Verdict::NoChange | Verdict::Inconclusive | Verdict::Unfit => {}
         }
     }
+}
 
-    fn rate(&self, workload: Option<String>, shared: Option<f64>) -> FalseAlarmRate {
-        let runs: Vec<Called> = self.0.values().copied().collect();
-        let sum = |of: fn(&Called) -> u64| runs.iter().map(of).sum::<u64>();
-        let more = |of: fn(&Called) -> bool| count(runs.iter().filter(|run| of(run)).count());
-        let groups = runs.iter().map(|run| (run.slower + run.faster, run.cells));
-        let share = ClusteredShare::new(&groups.collect::<Vec<_>>());
-        let share = shared.map_or(share, |effect| share.with_effect(effect));
-        FalseAlarmRate {
-            workload,
-            total: sum(|run| run.cells),
-            regressions: sum(|run| run.slower),
-            improvements: sum(|run| run.faster),
-            // One-sided 95 % is the upper end of two-sided 90 %.
-            upper95: share.interval(0.90).high,
-            symmetry_p: symmetry_p(
-                more(|run| run.faster > run.slower),
-                more(|run| run.slower > run.faster),
-            ),
-        }
+fn rate(
+    workload: Option<String>,
+    runs: impl Iterator<Item = Called>,
+    shared: Option<f64>,
+) -> FalseAlarmRate {
+    let runs: Vec<Called> = runs.collect();
+    let sum = |of: fn(&Called) -> u64| runs.iter().map(of).sum::<u64>();
+    let more = |of: fn(&Called) -> bool| count(runs.iter().filter(|run| of(run)).count());
+    let groups = runs.iter().map(|run| (run.slower + run.faster, run.cells));
+    let share = ClusteredShare::new(&groups.collect::<Vec<_>>());
+    let share = shared.map_or(share, |effect| share.with_effect(effect));
+    FalseAlarmRate {
+        workload,
+        total: sum(|run| run.cells),
+        regressions: sum(|run| run.slower),
+        improvements: sum(|run| run.faster),
+        // One-sided 95 % is the upper end of two-sided 90 %.
+        upper95: share.interval(0.90).high,
+        symmetry_p: symmetry_p(
+            more(|run| run.faster > run.slower),
+            more(|run| run.slower > run.faster),
+        ),
     }
 }
 

@@ -3,10 +3,12 @@
 use crate::explained::{explained_by, is_changed};
 use crate::judged::Judged;
 use crate::past::PastRuns;
+use crate::placebos::Ledger;
 use crate::records::Records;
 use crate::sessions::still_withdrawn;
+use crate::told::Told;
 use crate::withdrawal::{leave_out, of_confirmation, withdraw};
-use crate::{history, placebos, sampled, sensitivity, sessions, store_problem};
+use crate::{history, sampled, sensitivity, sessions, store_problem};
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::study::{Grid, StudyRun, grids_of};
 use deltabench_compare::{absolute, add_apart, combine, confirm};
@@ -50,7 +52,7 @@ pub fn analyse(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Proble
     Analysed::of(Judged::of(run, plan, store)?, None, store)
 }
 
-/// The same for whoever analyses many runs, and has read those of the lab.
+/// The same, by the run's own plan, for whoever analyses many runs, and has read those of the lab.
 ///
 /// Errors: the store cannot be read.
 pub fn analyse_among(
@@ -60,6 +62,9 @@ pub fn analyse_among(
     past: &PastRuns,
 ) -> Result<Analysed, Problem> {
     let judged = Judged::of(run, plan, store)?;
+    if let Some(known) = past.of_run(run) {
+        Told::keep(known, &judged.comparison, store);
+    }
     Analysed::with(judged, None, store, Elsewhere::Known(past))
 }
 
@@ -101,6 +106,7 @@ impl Analysed {
         elsewhere: Elsewhere<'_>,
     ) -> Result<Self, Problem> {
         let mut context = context(&judged, store)?;
+        context.ledger = ledger(&judged.run, elsewhere, store)?;
         let is_rebased = context.planned_base.is_some();
         let is_asked = !is_rebased && !matches!(elsewhere, Elsewhere::Ignored);
         let (lines, sessions) = sessions::of(&judged, store)?;
@@ -268,11 +274,6 @@ fn context(judged: &Judged, store: &Store) -> Result<ReportContext, Problem> {
     } = judged;
     let read = || -> Result<ReportContext, StoreError> {
         let reached = store.reached(run)?;
-        let machine = store.last_fact(run, None)?;
-        let ledger = match reached {
-            Some(reached) => ledger(run, reached.state_unix_ms, machine, store)?,
-            None => None,
-        };
         let mut servers = Vec::new();
         for (server, _) in ServerId::each().zip(&plan.servers) {
             servers.push(server_facts(run, server, store)?);
@@ -288,7 +289,6 @@ fn context(judged: &Judged, store: &Store) -> Result<ReportContext, Problem> {
             host: json(FactKind::Host)?,
             conditions: json(FactKind::Conditions)?,
             servers,
-            ledger,
             warm_up: warm_up(records),
             invalidations: store.invalidations(run)?,
             samples: store.samples(run)?,
@@ -315,13 +315,23 @@ fn server_facts(run: &str, server: ServerId, store: &Store) -> Result<ServerFact
 /// What the placebos of the run's host had said by the run's end.
 fn ledger(
     run: &str,
-    ended_unix_ms: i64,
-    machine: Option<MachineName>,
+    elsewhere: Elsewhere<'_>,
     store: &Store,
-) -> Result<Option<LedgerLine>, StoreError> {
-    let lines = store.placebo_results()?;
+) -> Result<Option<LedgerLine>, Problem> {
+    let Some(reached) = store.reached(run).map_err(store_problem)? else {
+        return Ok(None);
+    };
+    let machine = store.last_fact(run, None).map_err(store_problem)?;
     let machine = machine.map_or_else(String::new, |MachineName(name)| name);
-    Ok(placebos::so_far(&lines, run, &machine, ended_unix_ms))
+    let read;
+    let known = match elsewhere {
+        Elsewhere::Known(past) => past.ledger(store)?,
+        Elsewhere::Ignored | Elsewhere::Read => {
+            read = Ledger::of(&store.placebo_results().map_err(store_problem)?);
+            &read
+        }
+    };
+    Ok(known.so_far(run, &machine, reached.state_unix_ms))
 }
 
 /// The warm-ups of the cells.

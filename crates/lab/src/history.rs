@@ -7,7 +7,7 @@
 use crate::hosts::RunHost;
 use crate::judged::Judged;
 use crate::pair::{Hash, Kind, Pair, pairs};
-use crate::past::{Past, PastRuns};
+use crate::past::{Past, PastRuns, RunsOfHost};
 use crate::store_problem;
 use crate::told::{Told, ToldCell};
 use crate::withdrawal::is_withdrawn;
@@ -43,7 +43,7 @@ pub(crate) fn add(judged: &mut Judged, past: &PastRuns, store: &Store) -> Result
     {
         let withdrawn = store.invalidations(&past.name).map_err(store_problem)?;
         let found = Told::of(&past, &Metric::ALL, store)?;
-        for pair in past.pairs(store)?.iter().filter(|_| found.host_ok) {
+        for pair in past.pairs().iter().filter(|_| found.host_ok) {
             // Of two candidates that are one build the first counts.
             if !same.remove(&pair.same) {
                 continue;
@@ -127,59 +127,124 @@ fn earlier(
     store: &Store,
 ) -> Result<Vec<Repetition>, Problem> {
     let began = store.began_unix_ms(&judged.run).map_err(store_problem)?;
-    let Some(began) = began.filter(|_| !own.is_empty()) else {
+    let host = RunHost::of(&judged.run, store).map_err(store_problem)?;
+    let (Some(began), Some(host)) = (began.filter(|_| !own.is_empty()), host) else {
         return Ok(Vec::new());
     };
-    // Of runs in one hour only the first counts: they share its luck.
-    let mut last: BTreeMap<Hash, i64> = BTreeMap::new();
-    let mut number: BTreeMap<Hash, usize> = own.iter().map(|pair| (pair.same, 1)).collect();
-    let repeated: BTreeSet<Hash> = own.iter().map(|pair| pair.same).collect();
+    let Some(known) = past.of_host(&host) else {
+        return Ok(Vec::new());
+    };
+    let mut look = Look::new((judged, own, began), known);
     let kinds: BTreeSet<Kind> = own.iter().map(|pair| pair.kind).collect();
-    let mut kept: Vec<Repetition> = Vec::new();
-    let mut hour = Hour::default();
-    for past in of_host(judged, began, past, store)? {
-        let mut same = BTreeSet::new();
-        let known = past.pairs(store)?.iter();
-        for pair in known.filter(|pair| kinds.contains(&pair.kind)) {
-            let after = last.get(&pair.same);
-            let near = after.is_some_and(|end| past.began_ms - end < HOUR_APART_MS);
-            let here = repeated.contains(&pair.same) && began - past.ended_ms < HOUR_APART_MS;
-            if !near && !here {
-                last.insert(pair.same, past.ended_ms);
-                *number.entry(pair.same).or_default() += 1;
+    let mut kept: Vec<(usize, BTreeSet<Hash>)> = Vec::new();
+    for (at, past) in known.runs.iter().enumerate().rev() {
+        if kept.len() == MOST {
+            break;
+        }
+        if !look.may_count(at) {
+            continue;
+        }
+        let (mut same, mut repeats) = (BTreeSet::new(), false);
+        let pairs = past.pairs().iter();
+        for pair in pairs.filter(|pair| kinds.contains(&pair.kind)) {
+            let counted = look.counted(&pair.same);
+            if counted.runs.binary_search(&at).is_ok() {
+                repeats |= counted.number > 1;
                 same.insert(pair.same);
             }
         }
-        kept.push(Repetition {
-            hour: hour.of((past.began_ms, past.ended_ms), began),
-            past,
-            same,
-        });
+        if repeats {
+            kept.push((at, same));
+        }
     }
-    let repeats = |same: &Hash| number.get(same).is_some_and(|number| *number > 1);
-    kept.retain(|one| one.same.iter().any(repeats));
-    let skip = kept.len().saturating_sub(MOST);
-    Ok(kept.into_iter().skip(skip).collect())
+    let places: Vec<usize> = kept.iter().map(|(at, _)| *at).collect();
+    let hours = look.hours(&places);
+    let repetition = |(at, same): (usize, BTreeSet<Hash>)| {
+        Some(Repetition {
+            past: Arc::clone(known.runs.get(at)?),
+            same,
+            hour: *hours.get(&at)?,
+        })
+    };
+    Ok(kept.into_iter().rev().filter_map(repetition).collect())
 }
 
-/// The runs that may say something of other hours: of the same host, finished before this moment, in the
-/// order in which they began. A run that is measured again was selected by what it found.
-fn of_host(
-    judged: &Judged,
+/// The runs of a host, as a run sees them that began later.
+struct Look<'a> {
+    known: &'a RunsOfHost,
+    own: &'a String,
+    /// The run that it measures again: that one was selected by what it found.
+    selected: Option<&'a String>,
     began: i64,
-    past: &PastRuns,
-    store: &Store,
-) -> Result<Vec<Arc<Past>>, Problem> {
-    let Some(host) = RunHost::of(&judged.run, store).map_err(store_problem)? else {
-        return Ok(Vec::new());
-    };
-    let counts = |past: &&Arc<Past>| {
-        let selected = judged.plan.confirms.as_ref() == Some(&past.name);
-        past.ended_ms < began && !selected && past.name != judged.run && past.host == host
-    };
-    let mut runs: Vec<Arc<Past>> = past.all().iter().filter(counts).cloned().collect();
-    runs.sort_by_key(|past| past.began_ms);
-    Ok(runs)
+    repeated: BTreeSet<Hash>,
+    counted: BTreeMap<Hash, Counted>,
+}
+
+/// The runs that count for a comparison.
+#[derive(Default)]
+struct Counted {
+    /// By their places, in order.
+    runs: Vec<usize>,
+    /// How many there are, with the run that looks.
+    number: usize,
+}
+
+impl<'a> Look<'a> {
+    fn new((judged, own, began): (&'a Judged, &[Pair], i64), known: &'a RunsOfHost) -> Self {
+        Self {
+            known,
+            own: &judged.run,
+            selected: judged.plan.confirms.as_ref(),
+            began,
+            repeated: own.iter().map(|pair| pair.same).collect(),
+            counted: BTreeMap::new(),
+        }
+    }
+
+    /// Whether it is another run that had ended, and nothing selected it.
+    fn may_count(&self, at: usize) -> bool {
+        self.known.runs.get(at).is_some_and(|past| {
+            let is_other = self.selected != Some(&past.name) && *self.own != past.name;
+            past.ended_ms < self.began && is_other
+        })
+    }
+
+    /// The runs that count for a comparison: of those in one hour the first, because they share its luck.
+    fn counted(&mut self, same: &Hash) -> &Counted {
+        if !self.counted.contains_key(same) {
+            let mut counted = Counted {
+                runs: Vec::new(),
+                number: usize::from(self.repeated.contains(same)),
+            };
+            let mut last: Option<i64> = None;
+            let all = self.known.by_comparison.get(same).into_iter().flatten();
+            for at in all.filter(|at| self.may_count(**at)) {
+                let Some(past) = self.known.runs.get(*at) else {
+                    continue;
+                };
+                let near = last.is_some_and(|end| past.began_ms - end < HOUR_APART_MS);
+                let repeated = self.repeated.contains(same);
+                let here = repeated && self.began - past.ended_ms < HOUR_APART_MS;
+                if !near && !here {
+                    last = Some(past.ended_ms);
+                    counted.runs.push(*at);
+                    counted.number += 1;
+                }
+            }
+            self.counted.insert(*same, counted);
+        }
+        self.counted.entry(*same).or_default()
+    }
+
+    /// The hours of these runs, by their places.
+    fn hours(&self, wanted: &[usize]) -> BTreeMap<usize, usize> {
+        let mut hour = Hour::default();
+        let runs = self.known.runs.iter().enumerate();
+        runs.filter(|(at, _)| self.may_count(*at))
+            .map(|(at, past)| (at, hour.of((past.began_ms, past.ended_ms), self.began)))
+            .filter(|(at, _)| wanted.contains(at))
+            .collect()
+    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use deltabench_model::fact::{HostFacts, MachineName};
 use deltabench_model::occasion::{HostClass, HostIdentity, Occasion};
 use deltabench_store::{Store, StoreError};
+use serde::{Deserialize, Serialize};
 
 /// The host of a run: what two runs have in common if their machine was the same and had not changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunHost {
     /// As the machine identified itself, to a program that measured in this way
     /// ([`deltabench_model::occasion::MEASUREMENT_VERSION`]).

@@ -6,12 +6,14 @@
 //! what a run's placebo came to.
 
 mod analysed;
+mod analysis;
 mod counted;
 mod explained;
 mod history;
 mod hosts;
 mod judged;
 mod names;
+mod night;
 mod pair;
 mod past;
 mod placebos;
@@ -27,11 +29,13 @@ mod trend;
 mod withdrawal;
 
 pub use analysed::{Analysed, analyse, analyse_among, analyse_this_hour};
+pub use analysis::ANALYSIS;
 pub use counted::counted_cells;
 pub use explained::{EXPLAINED, changed, explained};
 pub use hosts::{HostChange, RunHost};
 pub use judged::Judged;
 pub use names::{confirmation_name, count_name, sample_name};
+pub use night::is_night;
 pub use pair::version_key;
 pub use past::PastRuns;
 pub use placebos::{CountedRun, Placebos};
@@ -40,10 +44,9 @@ pub use sensitivity::sensitivity_name;
 pub use series::{series_of, stored as series_of_run};
 pub use sessions::session_name;
 pub use through::through;
-pub use told::ANALYSIS;
 pub use trend::{
     Change, ComparedCell, Era, HostTrend, KnownRuns, TrendCell, TrendPoint, TrendRun, Version,
-    is_night, trends, version_line,
+    trends, version_line,
 };
 pub use withdrawal::cell_label;
 

@@ -3,8 +3,7 @@
 use crate::series::stored;
 use deltabench_compare::comparison::CellComparison;
 use deltabench_model::installation::Installation;
-use deltabench_model::occasion::Series;
-use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
+use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use sha2::{Digest, Sha256};
@@ -71,22 +70,33 @@ impl Pair {
 ///
 /// Errors: the store cannot be read.
 pub(crate) fn pairs(run: &str, plan: &Plan, store: &Store) -> Result<Vec<Pair>, Problem> {
-    let Some(base) = plan.server(plan.base()) else {
-        return Ok(Vec::new());
+    let series = stored(run, plan, store)?;
+    let keys: Vec<&str> = series.iter().map(|one| one.key.as_str()).collect();
+    let draws = plan.draws_executables();
+    Ok(pairs_of(&plan.servers, plan.base(), &keys, draws))
+}
+
+/// The same of servers, one of them the base, and of the keys of cells.
+pub(crate) fn pairs_of(
+    servers: &[PlannedServer],
+    base: ServerId,
+    cells: &[&str],
+    draws_executables: bool,
+) -> Vec<Pair> {
+    let Some(base) = servers.get(base.index()) else {
+        return Vec::new();
     };
     // What was made slower on purpose is a copy of its base, and no version.
-    let candidates: Vec<(ServerId, &PlannedServer)> = { plan.candidates().into_iter() }
-        .filter_map(|id| Some((id, plan.server(id)?)))
-        .filter(|(_, planned)| planned.burn_ns.is_none())
+    let candidates = ServerId::each().zip(servers);
+    let candidates: Vec<(ServerId, &PlannedServer)> = candidates
+        .filter(|(_, planned)| planned.role == Role::Candidate && planned.burn_ns.is_none())
         .collect();
-    let series = stored(run, plan, store)?;
-    let cells = CellId::each().zip(&series);
-    let of_cell = |(id, Series { key, .. }): (CellId, &Series)| {
+    let of_cell = |(id, key): (CellId, &&str)| {
         let pair = |(candidate, planned): &(ServerId, &PlannedServer)| Pair {
             cell: id,
             candidate: *candidate,
             key: hash(key),
-            kind: (kin(base, planned), plan.draws_executables()),
+            kind: (kin(base, planned), draws_executables),
             same: hash(&format!(
                 "{} {} {key}",
                 version_key(base),
@@ -95,7 +105,7 @@ pub(crate) fn pairs(run: &str, plan: &Plan, store: &Store) -> Result<Vec<Pair>, 
         };
         candidates.iter().map(pair).collect::<Vec<Pair>>()
     };
-    Ok(cells.flat_map(of_cell).collect())
+    CellId::each().zip(cells).flat_map(of_cell).collect()
 }
 
 fn hash(text: &str) -> Hash {

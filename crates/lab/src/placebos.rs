@@ -2,13 +2,15 @@
 
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::ledger::{
-    Coverage, Entry, FalseAlarmRate, coverage, p_of_interval, summarise,
+    Coverage, Entry, FalseAlarmRate, RunTally, coverage, coverage_of, over_all, p_of_interval,
+    summarise, tallies,
 };
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::units::{count, index};
 use deltabench_report::LedgerLine as FalseAlarms;
 use deltabench_store::{LedgerLine, PlaceboResult, RecordedRatio};
+use std::collections::BTreeMap;
 
 /// How the ledger calls a plan that measures all its blocks, whatever they say.
 const FIXED: &str = "fixed";
@@ -53,30 +55,62 @@ pub(crate) fn results(
     comparison.placebo_cells.iter().map(result).collect()
 }
 
-/// What had been said by the end of a run about the placebos of its host, over all workloads; `None` before
-/// the first. Later runs do not change it, nor does the host that asks: a report stays the same.
-///
-/// Machine and end count for a run that is not in the ledger.
-pub(crate) fn so_far(
-    lines: &[LedgerLine],
-    run: &str,
-    machine: &str,
-    ended_unix_ms: i64,
-) -> Option<FalseAlarms> {
-    let own = lines.iter().find(|line| line.run == run);
-    let (host, end) = own.map_or((machine, ended_unix_ms), |line| {
-        (line.result.host.as_str(), line.result.finished_unix_ms)
-    });
-    let until = lines
-        .iter()
-        .filter(|line| line.result.finished_unix_ms <= end);
-    let counted = Placebos::count(until, Some(host));
-    let row = counted.rows.last().filter(|row| row.total > 0)?;
-    Some(FalseAlarms {
-        flagged: row.flagged(),
-        total: row.total,
-        upper_bound: row.upper95,
-        coverage: counted.coverage,
+/// The ledger by run, for whoever asks what had been said by the end of many.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// The host of each run, and when it was judged, milliseconds since 1970.
+    runs: BTreeMap<String, (String, i64)>,
+    /// When each run of a host was judged, and what it said; by name.
+    hosts: BTreeMap<String, Vec<(i64, RunTally)>>,
+}
+
+impl Ledger {
+    pub(crate) fn of(lines: &[LedgerLine]) -> Self {
+        let mut ledger = Self::default();
+        for line in lines {
+            let result = &line.result;
+            let known = ledger.runs.entry(line.run.clone());
+            known.or_insert_with(|| (result.host.clone(), result.finished_unix_ms));
+        }
+        for (run, tally) in tallies(&{ lines.iter().filter_map(entry) }.collect::<Vec<_>>()) {
+            if let Some((host, end)) = ledger.runs.get(&run) {
+                let host = ledger.hosts.entry(host.clone()).or_default();
+                host.push((*end, tally));
+            }
+        }
+        ledger
+    }
+
+    /// What had been said by the end of a run about the placebos of its host, over all workloads; `None`
+    /// before the first. Later runs do not change it, nor does the host that asks: a report stays the same.
+    ///
+    /// Machine and end count for a run that is not in the ledger.
+    pub(crate) fn so_far(&self, run: &str, machine: &str, ended_ms: i64) -> Option<FalseAlarms> {
+        let own = self.runs.get(run);
+        let (host, end) = own.map_or((machine, ended_ms), |(host, end)| (host.as_str(), *end));
+        let until = self.hosts.get(host)?.iter().filter(|(at, _)| *at <= end);
+        let until: Vec<&RunTally> = until.map(|(_, tally)| tally).collect();
+        let all = over_all(&until);
+        (all.total > 0).then(|| FalseAlarms {
+            flagged: all.flagged(),
+            total: all.total,
+            upper_bound: all.upper95,
+            coverage: coverage_of(&until),
+        })
+    }
+}
+
+/// What a line says; `None` for a cell with too few blocks for a verdict. It cannot raise a false alarm, and
+/// counting it would make the rate look smaller than it is.
+fn entry(line: &LedgerLine) -> Option<Entry> {
+    let verdict = verdict(&line.result.verdict)?;
+    let is_judged = index(u64::from(line.result.blocks)) >= MIN_BLOCKS;
+    is_judged.then(|| Entry {
+        run: line.run.clone(),
+        workload: label(&line.result),
+        verdict,
+        throughput_p: p(line.result.throughput, line.result.blocks),
+        server_cpu_p: p(line.result.server_cpu, line.result.blocks),
     })
 }
 
@@ -119,21 +153,12 @@ impl<'a> Placebos<'a> {
         let (here, elsewhere): (Vec<&LedgerLine>, Vec<&LedgerLine>) = lines
             .into_iter()
             .partition(|line| host.is_none_or(|host| line.result.host == host));
-        // A cell with too few blocks for a verdict cannot raise a false alarm: counting it would make the
-        // rate look smaller than it is.
         let (judged, short): (Vec<_>, Vec<_>) = here
             .into_iter()
             .filter_map(|line| Some((line, verdict(&line.result.verdict)?)))
             .partition(|(line, _)| index(u64::from(line.result.blocks)) >= MIN_BLOCKS);
-        let entries: Vec<Entry> = judged
-            .iter()
-            .map(|(line, verdict)| Entry {
-                run: line.run.clone(),
-                workload: label(&line.result),
-                verdict: *verdict,
-                throughput_p: p(line.result.throughput, line.result.blocks),
-                server_cpu_p: p(line.result.server_cpu, line.result.blocks),
-            })
+        let entries: Vec<Entry> = { judged.iter() }
+            .filter_map(|(line, _)| entry(line))
             .collect();
         let may_stop = { judged.iter() }.filter(|(line, _)| line.result.stopping != FIXED);
         let mut runs: Vec<CountedRun<'_>> = Vec::new();
@@ -245,9 +270,14 @@ mod tests {
         let mut lines = ledger_lines();
         lines[2].result.finished_unix_ms = 20;
         lines[3].result.finished_unix_ms = 20;
-        let total = |run, ended| so_far(&lines, run, "here", ended).map(|row| row.total);
+        let ledger = Ledger::of(&lines);
+        let total = |run, ended| ledger.so_far(run, "here", ended).map(|row| row.total);
         assert_eq!(total("r1", 99), Some(2), "r2 ended later");
         assert_eq!(total("r2", 0), Some(3));
         assert_eq!(total("r3", 0), Some(1), "its own host, not this one");
+        let whole = Placebos::count(&lines, Some("here"));
+        let found = ledger.so_far("r2", "", 0).unwrap();
+        assert_eq!(found.coverage, whole.coverage);
+        assert!((found.upper_bound - whole.rows.last().unwrap().upper95).abs() < 1e-15);
     }
 }

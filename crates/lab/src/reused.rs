@@ -147,7 +147,7 @@ fn occasions((least, most): (usize, usize)) -> String {
 pub fn earlier_servers(ask: &Ask<'_>, store: &Store) -> Result<Vec<EarlierServer>, Problem> {
     // Other parts of the same execution are no earlier occasion.
     let own = execution(ask.plan);
-    let counts = |past: &Past| own.is_none() || execution(&past.plan) != own;
+    let counts = |past: &Past| own.is_none() || past.brief.execution != own;
     of_servers(wanted(ask, store)?, ask, &counts, store)
 }
 
@@ -225,13 +225,13 @@ fn wanted(ask: &Ask<'_>, store: &Store) -> Result<Vec<PlannedServer>, Problem> {
 /// The runs that have a version, oldest first.
 fn measured(key: &str, runs: &[Arc<Past>], store: &Store) -> Result<Vec<Measured>, Problem> {
     let mut all = Vec::new();
-    let has = |past: &&Arc<Past>| past.plan.servers.iter().any(|one| version_key(one) == key);
+    let has = |past: &&Arc<Past>| past.brief.servers.iter().any(|one| version_key(one) == key);
     for past in runs.iter().filter(has) {
         let machine = store.last_fact(&past.name, None).map_err(store_problem)?;
         all.push(Measured {
             began_unix_ms: Some(past.began_ms),
             run: past.name.clone(),
-            execution: execution(&past.plan),
+            execution: past.brief.execution.clone(),
             host: machine.map_or_else(String::new, |MachineName(name)| name),
         });
     }
@@ -298,7 +298,7 @@ fn differs(ask: &Ask<'_>, past: &Past, store: &Store) -> Result<Option<String>, 
     let Some((machine, class)) = &ask.machine else {
         return Ok(Some("this machine keeps no identifier".to_owned()));
     };
-    let RunHost::Identified { host, measured } = &past.host else {
+    let RunHost::Identified { host, measured } = &past.brief.host else {
         return Ok(Some("its host did not identify itself".to_owned()));
     };
     if host.uid != *machine || host.class != *class {
@@ -314,7 +314,7 @@ fn differs(ask: &Ask<'_>, past: &Past, store: &Store) -> Result<Option<String>, 
         return Ok(None);
     };
     let base = ask.plan.server(ask.plan.base()).map(version_key);
-    let servers = ServerId::each().zip(&past.plan.servers);
+    let servers = ServerId::each().zip(&past.brief.servers);
     for (id, _) in servers.filter(|(_, planned)| Some(version_key(planned)) == base) {
         let there = store.last_fact::<Settings>(&past.name, Some(id));
         // A copy of the base is not asked for its settings.

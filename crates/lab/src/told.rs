@@ -3,8 +3,10 @@
 //! It is kept beside the store, with what it was made from. Nothing that other runs say and nothing that
 //! people withdrew is in it, so it holds as long as the run's own records and the analysis stay as they are.
 
+use crate::analysis::ANALYSIS;
 use crate::judged::Judged;
 use crate::past::Past;
+use crate::store_problem;
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Metric, MetricComparison, Verdict,
 };
@@ -12,9 +14,7 @@ use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_store::{Kept, Store};
 use serde::{Deserialize, Serialize};
-
-/// The analysis: a hash of the sources that a judgement comes from (`build.rs`).
-pub const ANALYSIS: &str = env!("DELTABENCH_ANALYSIS");
+use std::collections::BTreeMap;
 
 /// What trends read of every run.
 pub(crate) const PRIMARY: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation];
@@ -62,17 +62,42 @@ impl Told {
         if let Some(known) = known(&past.name, &made_from, metrics, store) {
             return Ok(known);
         }
-        let judged = Judged::of(&past.name, &past.plan, store)?;
+        let plan = store.plan(&past.name).map_err(store_problem)?;
+        let judged = Judged::of(&past.name, &plan, store)?;
         let told = Self::from(&judged.into_comparison());
+        told.keep_as(past, &made_from, store);
+        Ok(told)
+    }
+
+    /// What was kept of all runs but for their latencies, by run.
+    pub(crate) fn all_kept(store: &Store) -> BTreeMap<String, Kept> {
+        store.all_kept(KEPT)
+    }
+
+    /// What a run tells from that; `None` if it does not fit, or more is asked for.
+    pub(crate) fn from_kept(past: &Past, metrics: &[Metric], kept: &Kept) -> Option<Self> {
+        let is_enough = metrics.iter().all(|metric| PRIMARY.contains(metric));
+        (is_enough && kept.made_from == made_from(past)).then_some(())?;
+        serde_json::from_str(&kept.value).ok()
+    }
+
+    /// Keeps what a run tells, for whoever has judged it for something else.
+    pub(crate) fn keep(past: &Past, comparison: &Comparison, store: &Store) {
+        let made_from = made_from(past);
+        if known(&past.name, &made_from, &PRIMARY, store).is_none() {
+            Self::from(comparison).keep_as(past, &made_from, store);
+        }
+    }
+
+    fn keep_as(&self, past: &Past, made_from: &str, store: &Store) {
         for (what, is_of) in [(KEPT, true), (KEPT_LATENCIES, false)] {
-            let part = told.part(|metric| is_primary(metric) == is_of);
+            let part = self.part(|metric| is_primary(metric) == is_of);
             // Numbers without end do not come back from JSON: then the run is judged each time.
             if let Ok(value) = serde_json::to_string(&part) {
-                let made_from = made_from.clone();
+                let made_from = made_from.to_owned();
                 store.keep(what, &past.name, &Kept { made_from, value });
             }
         }
-        Ok(told)
     }
 
     fn from(comparison: &Comparison) -> Self {

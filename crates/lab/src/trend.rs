@@ -4,6 +4,7 @@ mod anchors;
 mod known;
 mod over_time;
 mod pairs;
+mod watched;
 
 use crate::history::Hour;
 use crate::hosts::{HostChange, RunHost};
@@ -17,7 +18,7 @@ use deltabench_model::occasion::HostClass;
 use deltabench_model::plan::{CellId, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
-use deltabench_trend::{Assumed, Build, Measured, Network, Run, State, Suspicion, Watch};
+use deltabench_trend::{Assumed, Build, Known, Measured, Network, Run, State, Suspicion};
 pub use known::KnownRuns;
 use known::{JudgedRun, Said};
 pub use over_time::TrendPoint;
@@ -25,6 +26,7 @@ pub use pairs::ComparedCell;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use watched::{Keeper, watched};
 
 /// Characters of an identifier of a change.
 const ID: usize = 8;
@@ -94,6 +96,8 @@ pub struct HostTrend {
     pub host_changes: Vec<HostChange>,
     builds: Vec<Build>,
     measured: Vec<Run>,
+    /// What these runs say together.
+    known: Arc<Known>,
     eras: Vec<Era>,
 }
 
@@ -110,10 +114,12 @@ pub fn trends(
     places: &dyn Fn(&[&Installation]) -> Vec<String>,
 ) -> Result<Vec<HostTrend>, Problem> {
     let past = PastRuns::read(store)?;
-    trends_of(past.all().to_vec(), store, metrics, places)
+    let mut known = KnownRuns::new(metrics);
+    known.judge(past.all().to_vec(), store, &|| true)?;
+    Ok(known.trends(Some(store), places))
 }
 
-/// As [`trends`], of some of the runs.
+/// As [`trends`], of some of the runs: what they made suspect is kept nowhere.
 pub(crate) fn trends_of(
     runs: Vec<Arc<Past>>,
     store: &Store,
@@ -122,7 +128,7 @@ pub(crate) fn trends_of(
 ) -> Result<Vec<HostTrend>, Problem> {
     let mut known = KnownRuns::new(metrics);
     known.judge(runs, store, &|| true)?;
-    Ok(known.trends(places))
+    Ok(known.trends(None, places))
 }
 
 /// What is found of a host, before versions have an order: numbers of versions are those of finding.
@@ -160,16 +166,16 @@ impl Found {
 
     /// The number of a run's host.
     fn host_of(&mut self, past: &Past) -> usize {
-        let known = self.hosts.iter().position(|host| *host == past.host);
+        let known = self.hosts.iter().position(|host| *host == past.brief.host);
         let number = known.unwrap_or(self.hosts.len());
         if known.is_none() {
-            self.hosts.push(past.host.clone());
+            self.hosts.push(past.brief.host.clone());
         }
         let before = self.hosts.get(self.host).filter(|_| number != self.host);
         if let Some(before) = before {
             self.host_changes.push(HostChange {
                 at_unix_ms: past.began_ms,
-                what: past.host.differs_from(before),
+                what: past.brief.host.differs_from(before),
             });
         }
         self.host = number;
@@ -179,16 +185,16 @@ impl Found {
     /// `metric`: its number.
     fn add(&mut self, past: &Past, judged: &JudgedRun, metric: usize) {
         let mut cells = Vec::new();
-        for (cell, series) in CellId::each().zip(&judged.series) {
+        for (cell, known) in CellId::each().zip(&past.brief.cells) {
             let Some(mut measured) = self.measured(cell, &judged.said, past, metric) else {
                 continue;
             };
             let next = self.cells.len();
-            measured.series = *self.cell_numbers.entry(series.key.clone()).or_insert(next);
+            measured.series = *self.cell_numbers.entry(known.key.clone()).or_insert(next);
             if measured.series == next {
                 self.cells.push(TrendCell {
-                    key: series.key.clone(),
-                    name: series.slug.clone(),
+                    key: known.key.clone(),
+                    name: known.name.clone(),
                 });
             }
             cells.push(measured);
@@ -207,7 +213,7 @@ impl Found {
         self.runs.push(TrendRun {
             name: past.name.clone(),
             began_unix_ms: past.began_ms,
-            is_night: is_night(&past.plan.command),
+            is_night: past.brief.is_night,
         });
     }
 
@@ -219,13 +225,13 @@ impl Found {
         past: &Past,
         metric: usize,
     ) -> Option<Measured> {
-        let base = past.plan.server(past.plan.base())?;
+        let base = past.brief.server(past.brief.base)?;
         let base_key = version_key(base);
         let mut candidates: BTreeMap<usize, BTreeMap<u32, f64>> = BTreeMap::new();
         let (mut delta, mut times, mut is_sound) = (0.0_f64, 1.0_f64, true);
         let is_remote = |one: &PlannedServer| one.installation.remote.is_some();
         for one in said.iter().filter(|one| one.cell == cell) {
-            let Some(planned) = past.plan.server(one.candidate) else {
+            let Some(planned) = past.brief.server(one.candidate) else {
                 continue;
             };
             let Some(blocks) = one.values.get(&metric) else {
@@ -252,7 +258,7 @@ impl Found {
             delta,
             base: self.number(base, past.began_ms),
             candidates,
-            base_copies: past.plan.second_control().map_or(1, |_| 2),
+            base_copies: 1 + u32::from(past.brief.has_second_control),
             times,
             is_sound,
         })
@@ -277,11 +283,13 @@ impl Found {
         number
     }
 
-    /// Puts versions into their order and goes through the runs.
+    /// Puts versions into their order and goes through the runs. `store`: beside which to keep what they made
+    /// suspect.
     fn trend(
         mut self,
         metric: Metric,
         machine: String,
+        store: Option<&Store>,
         places: &dyn Fn(&[&Installation]) -> Vec<String>,
     ) -> HostTrend {
         tell_apart(&mut self.versions);
@@ -304,11 +312,13 @@ impl Found {
         }
         self.versions.sort_by_cached_key(key_of);
         let builds = builds(&self.versions);
+        let keeper = store.map(|store| Keeper {
+            store,
+            of: format!("{} {machine} {:?}", metric.key(), self.class),
+        });
         let (sd, df) = HOURS_ASSUMED;
-        let mut watch = Watch::new(builds.clone(), Assumed { sd, df });
-        for run in &self.measured {
-            watch.add(run);
-        }
+        let assumed = Assumed { sd, df };
+        let watch = watched(&self.measured, builds.clone(), assumed, keeper.as_ref());
         let mut trend = HostTrend {
             metric,
             machine,
@@ -320,6 +330,7 @@ impl Found {
             unplaced,
             host_changes: self.host_changes,
             builds,
+            known: Arc::new(watch.known(&self.measured)),
             measured: self.measured,
             eras: Vec::new(),
         };
@@ -342,19 +353,20 @@ impl HostTrend {
     /// The levels of a cell relative to a version, by their numbers; `None` if no run has that version.
     pub fn network(&self, cell: usize, anchor: usize) -> Option<Network> {
         let (sd, df) = HOURS_ASSUMED;
-        Network::new(
-            cell,
-            &self.measured,
-            &self.builds,
-            anchor,
-            Assumed { sd, df },
-        )
+        let known = (&*self.known, Assumed { sd, df });
+        Network::knowing((cell, anchor), &self.measured, &self.builds, known)
+    }
+
+    /// What runs found in a cell, each with its number, oldest first.
+    fn measured(&self, cell: usize) -> impl Iterator<Item = (usize, &Measured)> {
+        self.known.cells(cell, &self.measured)
     }
 
     /// Runs that have a cell.
     pub fn runs_of(&self, cell: usize) -> usize {
-        let has = |run: &&Run| run.cells.iter().any(|known| known.series == cell);
-        self.measured.iter().filter(has).count()
+        let mut runs: Vec<usize> = self.measured(cell).map(|(at, _)| at).collect();
+        runs.dedup();
+        runs.len()
     }
 
     /// The version that a night measured last with this base, by its identity, or an anchor that it followed,
@@ -487,22 +499,6 @@ impl HostTrend {
         let hash = format!("{:x}", Sha256::digest(all));
         hash.chars().take(ID).collect()
     }
-}
-
-/// Options of every command that have a value: their values are not the name of a command.
-const VALUED: [&str; 2] = ["--lab", "--cache"];
-
-/// Whether a command line is that of a night.
-pub fn is_night(command: &[String]) -> bool {
-    let mut words = command.iter().skip(1);
-    while let Some(word) = words.next() {
-        if VALUED.contains(&word.as_str()) {
-            words.next();
-        } else if !word.starts_with("--") {
-            return word == "nightly";
-        }
-    }
-    false
 }
 
 /// What it runs, with the settings of its own, whatever a run called it.

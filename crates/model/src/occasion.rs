@@ -34,7 +34,7 @@ impl HostClass {
 
 /// A machine as long as nothing about it changed: with another kernel or microcode it is another host of the
 /// same `uid`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostIdentity {
     /// Random, from a file of the machine.
     pub uid: String,

@@ -30,7 +30,7 @@ pub(crate) fn runs(lab: &Lab) -> Page {
         let cells: Vec<&str> = entry.cells.iter().map(|cell| cell.name.as_str()).collect();
         value!({
             "run": entry.name,
-            "state": entry.state.word(),
+            "state": lab.state_word(entry),
             "kind": entry.kind,
             "started": words::timestamp(entry.started_unix_ms),
             "base": entry.base().map(|server| &server.name),
@@ -84,7 +84,7 @@ pub(crate) fn versions(lab: &Lab) -> Page {
             "key": version.key,
             "target": version.target,
             "version": version.number,
-            "sha256": Some(version.sha256).filter(|hash| !hash.is_empty()),
+            "sha256": Some(&version.sha256).filter(|hash| !hash.is_empty()),
             "runs": runs,
         })
     });

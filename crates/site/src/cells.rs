@@ -161,11 +161,8 @@ fn points(lab: &mut Lab, series: &Series) -> Result<(Vec<Point>, usize), Problem
             let cell = entry.cell(outcome.cell);
             cell.is_some_and(|cell| cell.key == series.key)
         };
-        let own = found
-            .into_iter()
-            .filter(is_it)
-            .filter(|one| one.ratio.is_some());
-        points.extend(own.map(|outcome| Point {
+        let own = { found.iter() }.filter(|one| one.ratio.is_some() && is_it(one));
+        points.extend(own.cloned().map(|outcome| Point {
             entry: Arc::clone(&entry),
             outcome,
         }));

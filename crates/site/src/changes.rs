@@ -14,7 +14,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use deltabench_report::{metric_word, words};
 use deltabench_store::{Triage, TriageState};
-use deltabench_trend::{By, Estimate, State};
+use deltabench_trend::{By, Estimate, State, Suspicion};
 use maud::{Markup, html};
 
 /// Characters of a commit or a hash that people read.
@@ -341,8 +341,8 @@ fn ends(told: &Told<'_>, lab: &Lab, links: &Links) -> Markup {
             .recipe
             .as_ref()
             .and_then(|recipe| recipe.source.get(..SHORT));
-        let server = lab.entries.iter().rev().flat_map(|entry| &entry.servers);
-        let server = { server }.find(|server| server.identity == version.identity);
+        let known = lab.measured_servers().get(&version.identity);
+        let server = known.map(|known| &known.server);
         html! { div {
             dt { (word) }
             dd {
@@ -398,7 +398,7 @@ fn story(told: &Told<'_>, lab: &Lab, links: &Links) -> Markup {
                     " on " (host_name(host, lab))
                 }
             }
-            @if let Some((from, to)) = ends {
+            @if let Some((from, to)) = ends.filter(|_| links.served() || has_page(one)) {
                 li {
                     a href=(links.to(&Route::Pair(digest(&from.identity), digest(&to.identity)))) {
                         "all cells of these two versions"
@@ -407,6 +407,11 @@ fn story(told: &Told<'_>, lab: &Lab, links: &Links) -> Markup {
             }
         }
     }
+}
+
+/// Whether the versions of a change are compared on a page where pages are files: those of confirmed ones.
+pub(crate) fn has_page(change: &Suspicion) -> bool {
+    change.state == State::Confirmed
 }
 
 /// The pages of all changes.

@@ -4,6 +4,7 @@ mod ends;
 mod missing;
 mod table;
 
+use crate::changes::has_page;
 use crate::entry::Server;
 use crate::frame::{FILTER, Frame, PART, framed, host_link, host_of, run_link, waits};
 use crate::lab::{Lab, METRICS};
@@ -18,8 +19,9 @@ use ends::Found;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pairs that get a page where pages are files, the newest: any pair would be too many.
-const PAIRS: usize = 200;
+/// Pairs that get a page where pages are files, the newest: any pair would be too many. Each further run
+/// makes all of them new, because all rest on what is known of hours. 60 are those of 20 nights.
+const PAIRS: usize = 60;
 
 /// The page on which two versions are chosen.
 ///
@@ -48,7 +50,9 @@ pub(crate) fn list(lab: &mut Lab, links: &Links) -> Result<Page, Problem> {
                         (with.name) " relative to " (base.name)
                     }
                 } } }
-                @if pairs.len() >= PAIRS { p.muted { "The newest " (PAIRS) ", and all changes." } }
+                @if pairs.len() >= PAIRS {
+                    p.muted { "The newest " (PAIRS) ", and those of confirmed changes." }
+                }
             }
         }
     };
@@ -68,14 +72,14 @@ fn pairs(lab: &mut Lab) -> Result<(Vec<(Server, Server)>, usize), Problem> {
         Ok(trends) => trends,
         Err(left) => return Ok((Vec::new(), left)),
     };
-    let known = ends::all(lab);
+    let known = lab.measured_servers();
     let (mut met, mut changed) = (BTreeMap::new(), BTreeMap::new());
     for host in trends.iter() {
         let pair = |(one, other): (usize, usize)| {
             let (one, other) = (host.versions.get(one)?, host.versions.get(other)?);
             let servers = (
-                known.get(&one.identity)?.clone(),
-                known.get(&other.identity)?.clone(),
+                known.get(&one.identity)?.server.clone(),
+                known.get(&other.identity)?.server.clone(),
             );
             let place = (one.identity.clone(), other.identity.clone());
             Some((place, (one.first_ms.max(other.first_ms), servers)))
@@ -84,6 +88,7 @@ fn pairs(lab: &mut Lab) -> Result<(Vec<(Server, Server)>, usize), Problem> {
         let ends = host
             .changes
             .iter()
+            .filter(|one| has_page(&one.suspicion))
             .map(|one| (one.suspicion.from, one.suspicion.to));
         changed.extend(ends.filter_map(pair));
     }
@@ -113,10 +118,10 @@ pub(crate) fn published(lab: &mut Lab) -> Result<Vec<Route>, Problem> {
 
 /// Two versions to choose; it needs no script.
 fn form(lab: &Lab, (base, with): (&str, &str), links: &Links) -> Markup {
-    let known = ends::all(lab);
-    let mut versions: Vec<&Server> = known.values().collect();
+    let known = lab.measured_servers().values();
+    let mut versions: Vec<&Server> = known.map(|one| &one.server).collect();
     versions.sort_by(|one, other| {
-        let order = |of: &Server| (crate::versions::order(&of.version), of.name.clone());
+        let order = |of: &Server| (crate::builds::order(&of.version), of.name.clone());
         order(one).cmp(&order(other))
     });
     let select = |name: &'static str, chosen: &str| {

@@ -128,12 +128,11 @@ pub(crate) fn state(entry: &Entry, lab: &Lab) -> Markup {
     html! {
         @if let Some(reason) = &entry.withdrawn { b.unfit { "withdrawn" } ": " (reason) }
         @else if is_measured { b.better { "measured now" } ", " (blocks) }
-        @else if entry.state == RunState::Running { "not finished, " (blocks) }
         @else if entry.state == RunState::Finished {
             "finished"
             @if entry.partly_withdrawn { ", " b.unfit { "cells withdrawn" } }
         }
-        @else { (entry.state.word()) @if entry.state != RunState::Planned { ", " (blocks) } }
+        @else { (lab.state_word(entry)) @if entry.state != RunState::Planned { ", " (blocks) } }
     }
 }
 

@@ -41,8 +41,9 @@ pub(crate) fn changes(lab: &mut Lab) -> Result<(Vec<Change>, usize), Problem> {
             missing += 1;
             continue;
         };
-        let changed = { found.into_iter() }
-            .filter(|outcome| outcome.verdict().is_change() && !outcome.withdrawn);
+        let changed = { found.iter() }
+            .filter(|outcome| outcome.verdict().is_change() && !outcome.withdrawn)
+            .cloned();
         changes.extend(changed.map(|outcome| Change {
             entry: entry.clone(),
             outcome,

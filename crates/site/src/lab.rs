@@ -1,6 +1,7 @@
 //! A lab that is looked at: what is read of it, and what was read before.
 
-use crate::entry::Entry;
+use crate::builds::{Known, builds, with_settings};
+use crate::entry::{Entry, Version};
 use crate::outcome::Outcome;
 use crate::route::Route;
 use crate::stamps::Stamps;
@@ -13,6 +14,7 @@ use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_report::ReportContext;
 use deltabench_store::{Kept, LOCK_NAME, RunState, Store};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,6 +31,11 @@ pub(crate) const METRICS: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPe
 
 /// The order of commits: their names in the order of their history, for the builds of one repository.
 pub type Places = fn(&[&Installation]) -> Vec<String>;
+
+/// Whether somebody measures in a lab.
+pub(crate) fn is_locked(store: &Store) -> bool {
+    deltabench_proc::locks::is_locked(&store.lab().join(LOCK_NAME))
+}
 
 /// What pages need of an analysis.
 #[derive(Debug)]
@@ -75,8 +82,12 @@ pub struct Lab {
     stamps: Stamps,
     relations: Relations,
     version: i64,
+    /// The builds, each with the places of its runs in `entries`, once somebody has asked for them.
+    versions: OnceCell<Vec<(Version, Vec<usize>)>>,
+    /// The same with their settings, by identity.
+    servers: OnceCell<BTreeMap<String, Known>>,
     /// What runs found, by run, with the stamp of what it was read from.
-    pub(crate) outcomes: BTreeMap<String, (String, Vec<Outcome>)>,
+    outcomes: BTreeMap<String, (String, Arc<Vec<Outcome>>)>,
     pages: BTreeMap<Route, Page>,
     kept_bytes: usize,
     /// The run that is measured now.
@@ -120,6 +131,8 @@ impl Lab {
             index: BTreeMap::new(),
             stamps: Stamps::default(),
             relations: Relations::default(),
+            versions: OnceCell::new(),
+            servers: OnceCell::new(),
             version: 0,
             outcomes: BTreeMap::new(),
             pages: BTreeMap::new(),
@@ -135,7 +148,7 @@ impl Lab {
             places: |_| Vec::new(),
         };
         lab.read()?;
-        lab.measured = lab.measured_now();
+        lab.measured = lab.measured_now()?;
         Ok(lab)
     }
 
@@ -152,7 +165,7 @@ impl Lab {
         if self.store.data_version().map_err(store_problem)? != self.version {
             self.read()?;
         }
-        let measured = self.measured_now();
+        let measured = self.measured_now()?;
         if measured != self.measured {
             self.measured = measured;
             self.forget_pages();
@@ -208,6 +221,13 @@ impl Lab {
             self.index.entry(part).or_insert(at);
         }
         self.relations = Relations::of(&self.entries);
+        self.versions.take();
+        self.servers.take();
+    }
+
+    /// The builds in the order of their targets, each with the places of its runs, newest first.
+    pub(crate) fn versions(&self) -> &[(Version, Vec<usize>)] {
+        self.versions.get_or_init(|| builds(&self.entries))
     }
 
     /// The runs that belong to one, oldest first.
@@ -216,11 +236,20 @@ impl Lab {
         places.filter_map(|at| self.entries.get(*at))
     }
 
-    /// The runs that stand alone and compare the same versions, newest first.
-    pub(crate) fn with_versions(&self, comparison: &str) -> impl Iterator<Item = &Entry> {
-        let places = self.relations.comparing.get(comparison).into_iter();
-        let places = places.flat_map(|places| places.iter().rev());
-        places.filter_map(|at| self.entries.get(*at))
+    /// The versions with their settings, by identity.
+    pub(crate) fn measured_servers(&self) -> &BTreeMap<String, Known> {
+        self.servers.get_or_init(|| with_settings(&self.entries))
+    }
+
+    /// The newest of the other runs that belong to none and compare the same versions, at most so many, and
+    /// how many there are.
+    pub(crate) fn same_versions(&self, entry: &Entry, most: usize) -> (Vec<&Entry>, usize) {
+        let places = self.relations.comparing.get(&entry.comparison);
+        let places = places.map_or(&[][..], Vec::as_slice);
+        let all = places.iter().rev().filter_map(|at| self.entries.get(*at));
+        let newest = all.filter(|other| other.name != entry.name).take(most);
+        let own = usize::from(entry.belongs.is_none());
+        (newest.collect(), places.len().saturating_sub(own))
     }
 
     /// Reads the finished runs, unless they are known.
@@ -252,7 +281,7 @@ impl Lab {
         if left > 0 {
             return Ok(Err(left));
         }
-        let trends = Arc::new(self.known.trends(&self.places));
+        let trends = Arc::new(self.known.trends(Some(&self.store), &self.places));
         self.trends = Some((self.version, Arc::clone(&trends)));
         Ok(Ok(trends))
     }
@@ -269,20 +298,33 @@ impl Lab {
         Ok(found.map_or_else(|left| (Arc::default(), left), |hosts| (hosts, 0)))
     }
 
-    /// The run that holds this lab's lock, by what the lock's file says. Nothing is locked to find out, so
-    /// that no run is refused for it.
-    fn measured_now(&self) -> Option<String> {
-        let path = self.store.lab().join(LOCK_NAME);
-        if !deltabench_proc::locks::is_locked(&path) {
-            return None;
-        }
-        let holder = self.store.lock_holder();
-        Some(holder.unwrap_or_else(|| "a run".to_owned()))
+    /// The run that is measured now. Nothing is locked to find out, so that no run is refused for it.
+    fn measured_now(&self) -> Result<Option<String>, Problem> {
+        let is_locked = is_locked(&self.store);
+        let run = self.store.measured(is_locked).map_err(store_problem)?;
+        // Somebody has the lock, and has not begun.
+        let somebody = || {
+            self.store
+                .lock_holder()
+                .unwrap_or_else(|| "a run".to_owned())
+        };
+        Ok(run.or_else(|| is_locked.then(somebody)))
+    }
+
+    /// The state of a run in a word, as `deltabench list` has it.
+    pub(crate) fn state_word(&self, entry: &Entry) -> &'static str {
+        let is_measured = self.measured.as_ref() == Some(&entry.name);
+        entry.state.word_if(is_measured)
     }
 
     /// A run by its name, as it is or as part of a path.
     pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.get(*self.index.get(name)?)
+        self.entries.get(self.place(name)?)
+    }
+
+    /// The place of a run in `entries`.
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
     }
 
     /// Lets analyses for lists begin for this long: what is missing then comes with the next look.
@@ -311,16 +353,17 @@ impl Lab {
     /// disturbed.
     ///
     /// Errors: the store cannot be read.
-    pub(crate) fn outcomes(&mut self, name: &str) -> Result<Option<Vec<Outcome>>, Problem> {
+    pub(crate) fn outcomes(&mut self, name: &str) -> Result<Option<Arc<Vec<Outcome>>>, Problem> {
         let Some(entry) = self.entry(name) else {
             return Ok(None);
         };
         let (name, stamp) = (entry.name.clone(), self.stamp_of(entry));
         if let Some((_, found)) = self.outcomes.get(&name).filter(|(of, _)| *of == stamp) {
-            return Ok(Some(found.clone()));
+            return Ok(Some(Arc::clone(found)));
         }
         if let Some(found) = self.kept_outcomes(&name, &stamp) {
-            self.outcomes.insert(name, (stamp, found.clone()));
+            let found = Arc::new(found);
+            self.outcomes.insert(name, (stamp, Arc::clone(&found)));
             return Ok(Some(found));
         }
         if self.must_wait() || self.until.is_some_and(|until| Instant::now() > until) {
@@ -328,10 +371,10 @@ impl Lab {
         }
         // Only measured runs have something to compare.
         if entry.state == RunState::Planned || entry.is_replay && entry.visits_done == 0 {
-            return Ok(Some(Vec::new()));
+            return Ok(Some(Arc::default()));
         }
         self.analysed(&name)?;
-        Ok(self.outcomes.get(&name).map(|(_, found)| found.clone()))
+        Ok({ self.outcomes.get(&name) }.map(|(_, found)| Arc::clone(found)))
     }
 
     /// What was kept beside the store of what a run found.
@@ -366,7 +409,8 @@ impl Lab {
             let made_from = stamp.clone();
             self.store.keep(OUTCOMES, name, &Kept { made_from, value });
         }
-        self.outcomes.insert(name.to_owned(), (stamp, found));
+        self.outcomes
+            .insert(name.to_owned(), (stamp, Arc::new(found)));
         self.newest = Some((name.to_owned(), Arc::clone(&read)));
         Ok(read)
     }

@@ -6,6 +6,7 @@
 
 mod api;
 mod band;
+mod builds;
 mod cells;
 mod changes;
 mod compare;

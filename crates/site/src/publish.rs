@@ -6,7 +6,7 @@ use crate::digest::digest;
 use crate::lab::Lab;
 use crate::page::page;
 use crate::route::{Links, Route};
-use crate::{cells, changes, compare, executions, hosts, run, trends, versions};
+use crate::{cells, changes, compare, executions, hosts, run, trends};
 use deltabench_model::problem::Problem;
 use deltabench_store::RunState;
 use manifest::{File, Manifest, hash};
@@ -47,22 +47,20 @@ pub fn publish(
     }
     let before = Manifest::open(directory)?;
     before.save(directory)?;
-    lab.outcomes.extend(before.outcomes.clone());
     let mut site = Site {
         directory,
+        secrets: lab.secrets.stamp().to_owned(),
         before,
         after: Manifest::default(),
         done: Published::default(),
     };
-    for route in routes(lab)? {
+    // Those of runs first: the others show what they found.
+    for route in runs(lab) {
         site.bring(lab, &route)?;
     }
-    site.after.outcomes = { lab.entries.iter() }
-        .filter_map(|entry| {
-            let found = lab.outcomes.get(&entry.name)?;
-            Some((entry.name.clone(), found.clone()))
-        })
-        .collect();
+    for route in lists(lab)? {
+        site.bring(lab, &route)?;
+    }
     site.clear()?;
     site.after.save(directory)?;
     Ok(site.done)
@@ -89,13 +87,18 @@ fn only(lab: &mut Lab, wanted: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// All pages of a lab: those of runs first, because the others show what they found.
-fn routes(lab: &mut Lab) -> Result<Vec<Route>, Problem> {
+/// The pages of runs.
+fn runs(lab: &Lab) -> Vec<Route> {
+    let both = |name: &String| [Route::Run(name.clone()), Route::ApiRun(name.clone())];
+    lab.entries
+        .iter()
+        .flat_map(|entry| both(&entry.name))
+        .collect()
+}
+
+/// All other pages of a lab.
+fn lists(lab: &mut Lab) -> Result<Vec<Route>, Problem> {
     let mut all = Vec::new();
-    for entry in &lab.entries {
-        all.push(Route::Run(entry.name.clone()));
-        all.push(Route::ApiRun(entry.name.clone()));
-    }
     let executions = executions::all(lab).into_iter();
     all.extend(executions.map(|(name, _)| Route::Execution(name)));
     if !lab.is_part {
@@ -104,8 +107,8 @@ fn routes(lab: &mut Lab) -> Result<Vec<Route>, Problem> {
         all.extend(changes::all(lab)?);
         all.extend(trends::all(lab)?);
     }
-    let versions = versions::all(lab).into_iter();
-    all.extend(versions.map(|(version, _)| Route::Version(version.key)));
+    let versions = lab.versions().iter();
+    all.extend(versions.map(|(version, _)| Route::Version(version.key.clone())));
     all.extend(
         cells::all(lab)
             .into_iter()
@@ -138,6 +141,8 @@ fn routes(lab: &mut Lab) -> Result<Vec<Route>, Problem> {
 /// A folder that is brought up to date.
 struct Site<'a> {
     directory: &'a Path,
+    /// Of the words that its pages do not say.
+    secrets: String,
     before: Manifest,
     after: Manifest,
     done: Published,
@@ -148,7 +153,7 @@ impl Site<'_> {
     fn bring(&mut self, lab: &mut Lab, route: &Route) -> Result<(), Problem> {
         let name = route.file();
         let path = self.directory.join(&name);
-        let inputs = inputs(lab, route);
+        let inputs = inputs(lab, route, &self.secrets);
         let known = self.before.files.get(&name);
         let same = |file: &&File| inputs.is_some() && file.inputs == inputs && path.is_file();
         if let Some(file) = known.filter(same) {
@@ -192,19 +197,23 @@ impl Site<'_> {
 }
 
 /// What an expensive page is made from, as a hash; `None` for one that is made each time.
-fn inputs(lab: &Lab, route: &Route) -> Option<String> {
-    let name = match route {
-        Route::Run(name) | Route::ApiRun(name) => name,
+fn inputs(lab: &Lab, route: &Route, secrets: &str) -> Option<String> {
+    let (name, has_lab) = match route {
+        Route::Run(name) => (name, true),
+        Route::ApiRun(name) => (name, false),
         _ => return None,
     };
     let entry = lab.entry(name)?;
     if entry.is_replay || entry.state == RunState::Running {
         return None;
     }
-    let links = Links::of(route, true);
-    let about = run::about(entry, lab, &links).into_string();
+    let about = match has_lab {
+        true => run::about(entry, lab, &Links::of(route, true)).into_string(),
+        false => String::new(),
+    };
     let shows = lab.shows_hosts;
-    Some(digest(&format!("{} {shows} {about}", lab.stamp_of(entry))))
+    let stamp = lab.stamp_of(entry);
+    Some(digest(&format!("{stamp} {shows} {secrets} {about}")))
 }
 
 /// Writes a file next to its place and renames it.

@@ -47,9 +47,7 @@ pub(crate) fn page(lab: &mut Lab, name: &str, links: &Links) -> Result<Option<Pa
 /// What a run has to do with the rest of the lab.
 pub(crate) fn about(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
     let parts: Vec<&Entry> = lab.belonging_to(&entry.name).collect();
-    let others = lab.with_versions(&entry.comparison);
-    let times: Vec<&Entry> = others.filter(|other| other.name != entry.name).collect();
-    let newest = times.get(..TIMES.min(times.len())).unwrap_or_default();
+    let (newest, times) = lab.same_versions(entry, TIMES);
     let mut servers = entry
         .servers
         .iter()
@@ -70,9 +68,9 @@ pub(crate) fn about(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
                 @for server in servers { ", " (version_link(server, links)) }
             }
             (list("Runs that belong to it: ", &parts, links))
-            (list("The same versions at other times: ", newest, links))
-            @if times.len() > TIMES {
-                p.muted { (count(times.len() - TIMES)) " earlier ones are in the list of runs." }
+            (list("The same versions at other times: ", &newest, links))
+            @if times > TIMES {
+                p.muted { (count(times - TIMES)) " earlier ones are in the list of runs." }
             }
         }
     }
@@ -138,11 +136,12 @@ pub(crate) fn live(lab: &Lab, name: &str, links: &Links) -> Result<Option<Page>,
     };
     let visits = count(entry.cells.len()) * u64::from(entry.blocks_planned);
     let events = format!("/run/{}/events", segment(&entry.name));
-    let ended = entry.state != RunState::Running;
+    let state = lab.state_word(entry);
+    let ended = state != RunState::Running.word();
     let body = html! {
         h1 { "Run " (entry.name) }
         section #progress data-events=(events) aria-live="polite" {
-            p { "State: " b #state { (entry.state.word()) } }
+            p { "State: " b #state { (state) } }
             progress max=(visits.max(1)) value=(entry.visits_done) aria-label="visits" {}
             p { "Blocks: " b #blocks { (entry.blocks_done) " of " (entry.blocks_planned) } }
             p {

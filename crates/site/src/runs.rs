@@ -36,7 +36,7 @@ pub(crate) fn page(lab: &Lab, links: &Links) -> Page {
 }
 
 fn filter(shown: &[&Entry], lab: &Lab, links: &Links) -> Markup {
-    let words = |of: fn(&Entry) -> String| -> BTreeSet<String> {
+    let words = |of: &dyn Fn(&Entry) -> String| -> BTreeSet<String> {
         shown.iter().map(|entry| of(entry)).collect()
     };
     let hosts = shown.iter().filter_map(|entry| entry.host.as_ref());
@@ -60,21 +60,21 @@ fn filter(shown: &[&Entry], lab: &Lab, links: &Links) -> Markup {
             } }
             label { span { "state" } select name="state" {
                 option value="" { "all" }
-                @for state in words(state_word) { option { (state) } }
+                @for state in words(&|entry| state_word(entry, lab)) { option { (state) } }
             } }
             label { span { "kind" } select name="kind" {
                 option value="" { "all" }
-                @for kind in words(|entry| entry.kind.clone()) { option { (kind) } }
+                @for kind in words(&|entry| entry.kind.clone()) { option { (kind) } }
             } }
             span.muted aria-live="polite" { b #count { (shown.len()) } " shown" }
         }
     }
 }
 
-fn state_word(entry: &Entry) -> String {
+fn state_word(entry: &Entry, lab: &Lab) -> String {
     match entry.withdrawn {
         Some(_) => "withdrawn".to_owned(),
-        None => entry.state.word().to_owned(),
+        None => lab.state_word(entry).to_owned(),
     }
 }
 
@@ -106,7 +106,7 @@ fn row(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
     html! {
         tr class=[entry.withdrawn.is_some().then_some("gone")] data-text=(searched(entry))
             data-target=(targets.join("|")) data-host=(host.map_or("", |host| host.key.as_str()))
-            data-state=(state_word(entry)) data-kind=(entry.kind) {
+            data-state=(state_word(entry, lab)) data-kind=(entry.kind) {
             th scope="row" { (run_link(entry, links)) }
             td { (moment(entry.started_unix_ms)) }
             td.sides {

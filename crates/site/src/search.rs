@@ -80,7 +80,7 @@ fn things(lab: &Lab) -> Result<Vec<Thing>, Problem> {
     for (version, _) in versions::all(lab) {
         let route = Route::Version(version.key.clone());
         let also = format!("{} {}", version.number, version.sha256);
-        all.push(thing("version", route, version.target, also));
+        all.push(thing("version", route, version.target.clone(), also));
     }
     for one in cells::all(lab) {
         let route = Route::Cell(one.key.clone(), one.host);

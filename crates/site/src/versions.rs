@@ -6,46 +6,25 @@ use crate::lab::Lab;
 use crate::outcome::Outcome;
 use crate::route::{Links, Route};
 use crate::written::Page;
-use deltabench_model::plan::Role;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use deltabench_report::words;
 use maud::{Markup, html};
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Rows of results that a build's page shows.
 const ROWS: usize = 1000;
 
 /// All builds in the order of their targets, each with its runs, newest first.
-pub(crate) fn all(lab: &Lab) -> Vec<(Version, Vec<&Entry>)> {
-    let mut found: BTreeMap<String, (Version, Vec<&Entry>)> = BTreeMap::new();
-    for entry in lab.entries.iter().rev() {
-        let own: BTreeSet<&Version> = { entry.servers.iter() }
-            .filter(|server| server.role != Role::Placebo)
-            .map(|server| &server.version)
-            .collect();
-        for version in own {
-            let known = found.entry(version.key.clone());
-            let (_, runs) = known.or_insert_with(|| (version.clone(), Vec::new()));
-            if runs.last().is_none_or(|last| last.name != entry.name) {
-                runs.push(entry);
-            }
-        }
-    }
-    let mut all: Vec<_> = found.into_values().collect();
-    all.sort_by_key(|(version, _)| order(version));
-    all
-}
-
-/// By name, and numbers in it by what they are: 9.6 before 17.
-pub(crate) fn order(version: &Version) -> (String, Vec<u64>, String) {
-    let name = version
-        .target
-        .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let numbers = version.number.split(|c: char| !c.is_ascii_digit());
-    let numbers = numbers.filter_map(|number| number.parse().ok()).collect();
-    (name.to_owned(), numbers, version.key.clone())
+pub(crate) fn all(lab: &Lab) -> Vec<(&Version, Vec<&Entry>)> {
+    let of = |places: &Vec<usize>| {
+        places
+            .iter()
+            .filter_map(|at| lab.entries.get(*at))
+            .collect()
+    };
+    let all = lab.versions().iter();
+    all.map(|(version, places)| (version, of(places))).collect()
 }
 
 /// The list.
@@ -86,10 +65,12 @@ pub(crate) fn list(lab: &Lab, links: &Links) -> Page {
 ///
 /// Errors: the store cannot be read.
 pub(crate) fn page(lab: &mut Lab, key: &str, links: &Links) -> Result<Option<Page>, Problem> {
-    let Some((version, runs)) = all(lab).into_iter().find(|(version, _)| version.key == key) else {
+    let mut known = lab.versions().iter();
+    let Some((version, places)) = known.find(|(version, _)| version.key == key).cloned() else {
         return Ok(None);
     };
-    let runs: Vec<Arc<Entry>> = { runs.into_iter().cloned() }.map(Arc::new).collect();
+    let runs = places.iter().filter_map(|at| lab.entries.get(*at)).cloned();
+    let runs: Vec<Arc<Entry>> = runs.map(Arc::new).collect();
     let (rows, missing) = rows(lab, &runs, key)?;
     let lab = &*lab;
     let newest: Vec<&Entry> = { runs.iter().take(ROWS / 4) }.map(Arc::as_ref).collect();
@@ -137,7 +118,7 @@ fn rows(lab: &mut Lab, runs: &[Arc<Entry>], key: &str) -> Result<(Vec<Row>, usiz
             let server = entry.server(outcome.candidate);
             is_base || server.is_some_and(|server| server.version.key == key)
         };
-        let own = found.into_iter().filter(is_it);
+        let own = found.iter().filter(|outcome| is_it(outcome)).cloned();
         rows.extend(own.map(|outcome| (Arc::clone(entry), outcome)));
     }
     let name = |(entry, outcome): &Row| {

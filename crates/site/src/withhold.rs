@@ -3,6 +3,7 @@
 //! Pages are made without what names them (command lines, machine names). What is left in findings, settings
 //! and targets is replaced in the text of the finished page.
 
+use crate::digest::digest;
 use crate::entry::Entry;
 use crate::secret::{machine_of, path_word};
 use crate::written::{Kind, Page};
@@ -11,6 +12,7 @@ use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// What stands for a command line.
 pub(crate) const COMMAND: &str = "(the command line is not published)";
@@ -50,6 +52,10 @@ const BEFORE: [(&str, &str); 9] = [
 pub(crate) struct Secrets {
     /// Known words, with what stands for them.
     words: BTreeMap<String, String>,
+    /// The same, the longest first: a name may be a part of another one.
+    longest_first: OnceLock<Vec<(String, String)>>,
+    /// A hash of the words that no run brought in.
+    common: String,
     withholds: bool,
 }
 
@@ -59,21 +65,28 @@ impl Secrets {
     /// Errors: the store cannot be read.
     pub(crate) fn of(entries: &[Entry], store: &Store) -> Result<Self, Problem> {
         let mut secrets = Self {
-            words: BTreeMap::new(),
             withholds: true,
+            ..Self::default()
         };
         for variable in ["USER", "LOGNAME", "HOSTNAME"] {
             secrets.add(&std::env::var(variable).unwrap_or_default(), "(user)");
         }
         secrets.add(&store.lab().display().to_string(), "(path)");
-        for line in store.placebo_results().map_err(store_problem)? {
-            secrets.add(&line.result.host, "(host)");
-            secrets.add(machine_of(&line.result.host), "(host)");
+        for host in store.placebo_hosts().map_err(store_problem)? {
+            secrets.add(&host, "(host)");
+            secrets.add(machine_of(&host), "(host)");
         }
+        secrets.common = digest(&format!("{:?}", secrets.words));
         for (word, instead) in entries.iter().flat_map(|entry| &entry.withheld) {
             secrets.add(word, instead);
         }
         Ok(secrets)
+    }
+
+    /// Differs if other words are withheld than those of single runs: what a run's own are is a part of its
+    /// entry, and its page has no others.
+    pub(crate) fn stamp(&self) -> &str {
+        &self.common
     }
 
     fn add(&mut self, word: &str, instead: &str) {
@@ -154,16 +167,41 @@ impl Secrets {
         if !self.withholds {
             return text.to_owned();
         }
+        let words = self.longest_first.get_or_init(|| {
+            let mut words: Vec<_> = self.words.clone().into_iter().collect();
+            words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
+            words
+        });
         let mut clean = text.to_owned();
-        // The longest first: a name may be a part of another one.
-        let mut words: Vec<(&String, &String)> = self.words.iter().collect();
-        words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
+        let mut has = letters(&clean);
         for (word, instead) in words {
-            if clean.contains(word.as_str()) {
+            // A lab has hundreds of words, and most texts of a page are a few letters.
+            let may_be = word.bytes().all(|byte| has.contains(byte));
+            if may_be && clean.contains(word.as_str()) {
                 clean = without_word(&clean, word, instead);
+                has = letters(&clean);
             }
         }
         patterns(&clean)
+    }
+}
+
+/// Bytes that a text has.
+struct Letters([bool; 256]);
+
+fn letters(text: &str) -> Letters {
+    let mut all = [false; 256];
+    for byte in text.bytes() {
+        if let Some(has) = all.get_mut(usize::from(byte)) {
+            *has = true;
+        }
+    }
+    Letters(all)
+}
+
+impl Letters {
+    fn contains(&self, byte: u8) -> bool {
+        self.0.get(usize::from(byte)).copied().unwrap_or(false)
     }
 }
 
@@ -191,24 +229,29 @@ fn without_word(text: &str, word: &str, instead: &str) -> String {
 /// A text without paths, connection strings and addresses.
 fn patterns(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
-    let mut before = ' ';
-    let mut rest = text;
-    while let Some(next) = rest.chars().next() {
+    let (mut before, mut at, mut copied) = (' ', 0, 0);
+    while let Some(rest) = text.get(at..)
+        && let Some(next) = rest.chars().next()
+    {
         let found = match next {
             '/' if begins_path(before) => path(rest),
             'a'..='z' if !before.is_ascii_alphanumeric() => named(rest),
             '0'..='9' if !before.is_ascii_alphanumeric() && before != '.' => address(rest),
             _ => None,
         };
-        let (length, instead) = match found {
-            Some((length, instead)) => (length, instead),
-            None => (next.len_utf8(), next.to_string()),
+        let Some((length, instead)) = found else {
+            before = next;
+            at += next.len_utf8();
+            continue;
         };
+        clean.push_str(text.get(copied..at).unwrap_or_default());
         clean.push_str(&instead);
-        let (taken, after) = rest.split_at(length.min(rest.len()));
+        let (taken, _) = rest.split_at(length.min(rest.len()));
         before = taken.chars().next_back().unwrap_or(before);
-        rest = after;
+        at += taken.len();
+        copied = at;
     }
+    clean.push_str(text.get(copied..).unwrap_or_default());
     clean
 }
 
@@ -267,6 +310,7 @@ mod tests {
         let secrets = Secrets {
             words: BTreeMap::from([("box7".to_owned(), "(host)".to_owned())]),
             withholds: true,
+            ..Secrets::default()
         };
         let feed = "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>on box7</title></feed>";
         let clean = secrets.clean_markup(feed);

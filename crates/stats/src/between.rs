@@ -267,15 +267,16 @@ impl Scatter {
         let largest = known.iter().map(|one| one.variance).fold(0.0, f64::max);
         // ln S² is corrected by at most 1.3.
         let (least, mut low, mut high) = (middle / 1e6, middle / 1e6, 10.0 * largest);
+        let logged: Vec<Logged> = known.iter().map(|one| Logged::of(one, middle)).collect();
         for _ in 0..BISECTIONS {
             let between = (low * high).sqrt();
-            if Moments::of(known, between, middle).excess_of_centre() > 0.0 {
+            if Moments::of(&logged, between).excess_of_centre() > 0.0 {
                 low = between;
             } else {
                 high = between;
             }
         }
-        let found = Moments::of(known, low, middle);
+        let found = Moments::of(&logged, low);
         Some(Self {
             // Next to the lower end none was found.
             variance: if low > 2.0 * least { low } else { 0.0 },
@@ -347,6 +348,30 @@ fn within(groups: &[&[f64]]) -> Result<f64, TooFew> {
     mean(&parts).ok_or(TooFew { have: 1, need: 2 })
 }
 
+/// What does not depend on τ² of a scatter's part in [`Moments`]: a search for τ² asks many times.
+struct Logged {
+    within: f64,
+    df: f64,
+    /// ln S² without what chance does to it on average.
+    log: f64,
+    /// What chance does to the variance of ln S².
+    chance: f64,
+}
+
+impl Logged {
+    /// A scatter of nothing, where nothing is within, counts as a thousandth of `middle`.
+    fn of(one: &Scatter, middle: f64) -> Self {
+        let scale = if one.within > 0.0 { one.within } else { middle };
+        let half = one.df / 2.0;
+        Self {
+            within: one.within,
+            df: one.df,
+            log: one.variance.max(scale / 1000.0).ln() - digamma(half) + half.ln(),
+            chance: trigamma(half),
+        }
+    }
+}
+
 /// Moments of ln (S² / (τ² + within)) over scatters, without what chance does to ln S².
 struct Moments {
     centre: f64,
@@ -357,21 +382,18 @@ struct Moments {
 }
 
 impl Moments {
-    /// For this τ²; a scatter of nothing, where nothing is within, counts as a thousandth of `middle`.
-    fn of(known: &[Scatter], between: f64, middle: f64) -> Self {
+    /// For this τ².
+    fn of(known: &[Logged], between: f64) -> Self {
         let weighed = known.iter().map(|one| {
             let expected = between + one.within;
-            let scale = if one.within > 0.0 { one.within } else { middle };
-            let half = one.df / 2.0;
-            let log = one.variance.max(scale / 1000.0).ln() - digamma(half) + half.ln();
-            (1.0 / expected, log - expected.ln(), one.df)
+            (1.0 / expected, one.log - expected.ln(), one)
         });
-        let weighed: Vec<(f64, f64, f64)> = weighed.collect();
-        let sum = |of: &dyn Fn(&(f64, f64, f64)) -> f64| weighed.iter().map(of).sum::<f64>();
+        let weighed: Vec<(f64, f64, &Logged)> = weighed.collect();
+        let sum = |of: &dyn Fn(&(f64, f64, &Logged)) -> f64| weighed.iter().map(of).sum::<f64>();
         let all = sum(&|(weight, ..)| *weight);
         let centre = sum(&|(weight, log, _)| weight * log) / all;
         let squares = sum(&|(weight, log, _)| weight * (log - centre).powi(2));
-        let chance = sum(&|(weight, _, df)| weight * (1.0 - weight / all) * trigamma(df / 2.0));
+        let chance = sum(&|(weight, _, one)| weight * (1.0 - weight / all) * one.chance);
         let number = all - sum(&|(weight, ..)| weight.powi(2)) / all;
         let excess = (squares - chance) / number;
         let half = (excess > 0.0).then(|| trigamma_inverse(excess));
@@ -379,7 +401,7 @@ impl Moments {
         Self {
             centre,
             df: half.map_or(MOST_DF, |half| (2.0 * half).min(MOST_DF)),
-            worth: sum(&|(weight, _, df)| weight * df) / most,
+            worth: sum(&|(weight, _, one)| weight * one.df) / most,
         }
     }
 

@@ -37,6 +37,30 @@ impl Repeated {
     }
 }
 
+/// What the other cells of a host say of a cell: the same, whatever is asked of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Elsewhere {
+    /// What they have in common, worth no more than the hours behind it.
+    learned: Option<Scatter>,
+    /// Repeated hours behind that and behind the cell.
+    hours: usize,
+}
+
+impl Elsewhere {
+    /// Of a cell and the others.
+    pub fn of<'a>(cell: &'a Repeated, others: impl Iterator<Item = &'a Repeated> + Clone) -> Self {
+        let scatters: Vec<Scatter> = others.clone().filter_map(|one| one.scatter).collect();
+        let elsewhere = || others.clone().flat_map(|one| &one.hours);
+        let learned = Scatter::prior(&scatters);
+        let learned = learned.map(|prior| at_most(prior, distinct_hours(elsewhere())));
+        let hours = match learned {
+            Some(_) => distinct_hours(elsewhere().chain(&cell.hours)),
+            None => distinct_hours(cell.hours.iter()),
+        };
+        Self { learned, hours }
+    }
+}
+
 /// How a cell's means scatter between hours, and what that is known from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BetweenHours {
@@ -61,14 +85,16 @@ impl BetweenHours {
         others: impl Iterator<Item = &'a Repeated> + Clone,
         assumed: Option<Scatter>,
     ) -> Option<Self> {
-        let scatters: Vec<Scatter> = others.clone().filter_map(|one| one.scatter).collect();
-        let elsewhere = || others.clone().flat_map(|one| &one.hours);
-        let learned = Scatter::prior(&scatters);
-        let learned = learned.map(|prior| at_most(prior, distinct_hours(elsewhere())));
-        let hours = match learned {
-            Some(_) => distinct_hours(elsewhere().chain(&cell.hours)),
-            None => distinct_hours(cell.hours.iter()),
-        };
+        Self::beside(cell, &Elsewhere::of(cell, others), assumed)
+    }
+
+    /// The same, with what the other cells say.
+    pub fn beside(
+        cell: &Repeated,
+        elsewhere: &Elsewhere,
+        assumed: Option<Scatter>,
+    ) -> Option<Self> {
+        let Elsewhere { learned, hours } = *elsewhere;
         let own = cell.scatter;
         let worth = |scatter: Option<Scatter>| scatter.map_or(0.0, |scatter| scatter.df);
         let measured = worth(own) + worth(learned);

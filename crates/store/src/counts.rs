@@ -21,14 +21,18 @@ const INSERT_PROFILE: &str =
 const SELECT_PROFILE: &str = "select profile from instruction_profile \
      where run = ?1 and server = ?2 and cell = ?3 order by id desc limit 1";
 
-/// Runs that may count for another, or sample, by their names.
-const SELECT_COUNTING: &str = "select name from run where name glob ?1 || '-count*' \
+/// Runs that may count for another, or sample, by their names: those that begin so come before those with the
+/// next letter. A comparison finds them in the index of names, a pattern would read all of these.
+const SELECT_COUNTING: &str = "select name from run \
+     where name >= ?1 || '-count' and name < ?1 || '-counu' \
      and plan ->> '$.counts' = ?1 order by id";
-const SELECT_SAMPLING: &str = "select name from run where name glob ?1 || '-sample*' \
+const SELECT_SAMPLING: &str = "select name from run \
+     where name >= ?1 || '-sample' and name < ?1 || '-samplf' \
      and plan ->> '$.samples' = ?1 order by id";
 
 /// Runs that may confirm another, by their names.
-const SELECT_CONFIRMING: &str = "select name from run where name glob ?1 || '-confirm*' \
+const SELECT_CONFIRMING: &str = "select name from run \
+     where name >= ?1 || '-confirm' and name < ?1 || '-confirn' \
      and plan ->> '$.confirms' = ?1 order by id";
 
 impl Store {

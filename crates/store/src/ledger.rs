@@ -116,6 +116,16 @@ impl Store {
     }
 }
 
+impl Store {
+    /// The hosts that the ledger names, each once.
+    ///
+    /// Errors: `Sqlite`.
+    pub fn placebo_hosts(&self) -> Result<Vec<String>, StoreError> {
+        let sql = "select distinct host from placebo_result order by host";
+        self.collect(sql, [], |row| row.get(0))
+    }
+}
+
 const NEXT_ANALYSIS: &str =
     "select coalesce(max(analysis) + 1, 0) from placebo_result where run = ?1";
 

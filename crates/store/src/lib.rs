@@ -47,7 +47,7 @@ pub use ledger::{LedgerLine, PlaceboResult, RecordedRatio};
 pub use lock::{LOCK_NAME, RunLock};
 pub use merge::{Merged, Sealed};
 pub use opened::SealedRun;
-pub use runs::{Found, Reached, RunState, RunSummary};
+pub use runs::{Found, Reached, RunState, RunSummary, STOPPED};
 pub use sizes::{RunSize, Sizes};
 pub use stamps::RunStamp;
 pub use store::{FILE_NAME, Recorded, Store};

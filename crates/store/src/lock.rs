@@ -10,6 +10,12 @@ use std::path::{Path, PathBuf};
 /// Name of the lock file in the lab directory.
 pub const LOCK_NAME: &str = "run.lock";
 
+/// The runs whose last state is `running`, that of the newest state first.
+const SELECT_RUNNING: &str = "select r.name from run r \
+    join (select run, max(id) at from run_state group by run) e on e.run = r.id \
+    join run_state s on s.id = e.at and s.state = 'running' \
+    order by s.at_unix_ms desc, r.id desc";
+
 /// Held while a run is measured; ends with the process, however that dies.
 #[derive(Debug)]
 pub struct RunLock {
@@ -44,6 +50,21 @@ impl Store {
         let text = std::fs::read_to_string(self.lab.join(LOCK_NAME)).ok()?;
         let name = text.strip_prefix("run ")?.split(',').next()?;
         Some(name.trim().to_owned())
+    }
+
+    /// The run that is measured now, if somebody has this lab's lock. A run that was killed stays `running`
+    /// in the store, and nobody has the lock for it.
+    ///
+    /// Errors: `Sqlite`.
+    pub fn measured(&self, is_locked: bool) -> Result<Option<String>, StoreError> {
+        if !is_locked {
+            return Ok(None);
+        }
+        let holder = self.lock_holder().unwrap_or_default();
+        let running: Vec<String> = self.collect(SELECT_RUNNING, [], |row| row.get(0))?;
+        // Parts of an experiment and further sessions are measured under the lock of the first one.
+        let own = running.iter().find(|run| **run == holder);
+        Ok(own.or(running.first()).cloned())
     }
 
     /// As [`Store::lock_run`], with the problem of a lab that is busy apart from others.
@@ -96,6 +117,35 @@ fn held(run: &str, path: &Path, holder: &str) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RunState;
+
+    #[test]
+    fn a_run_without_the_lock_has_stopped() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = Store::open(place.path()).unwrap();
+        let plan = deltabench_testkit::small_run::plan();
+        for (at, run) in (1..).zip(["killed", "live", "finished"]) {
+            store.create_run(run, &plan, RunState::Running, at).unwrap();
+        }
+        store.finish_run("finished", RunState::Finished, 9).unwrap();
+        let words = |is_locked: bool| {
+            let measured = store.measured(is_locked).unwrap();
+            let runs = store.runs().unwrap().into_iter();
+            let word = |run: crate::RunSummary| {
+                run.state
+                    .word_if(measured.as_deref() == Some(run.run.as_str()))
+            };
+            runs.map(word).collect::<Vec<_>>()
+        };
+        assert_eq!(words(false), ["stopped", "stopped", "finished"]);
+        let lock = store.lock_run("killed").unwrap();
+        assert_eq!(words(true), ["running", "stopped", "finished"]);
+        drop(lock);
+        // Under the lock of the first part of an experiment the newest run is the one.
+        let lock = store.lock_run("first part").unwrap();
+        assert_eq!(words(true), ["stopped", "running", "finished"]);
+        drop(lock);
+    }
 
     #[test]
     fn a_lab_is_held_by_one_run_until_its_lock_is_dropped() {

@@ -25,6 +25,9 @@ pub enum RunState {
     Failed,
 }
 
+/// The state of a run that was killed while it ran.
+pub const STOPPED: &str = "stopped";
+
 impl RunState {
     /// The word stored and printed.
     pub fn word(self) -> &'static str {
@@ -34,6 +37,14 @@ impl RunState {
             Self::Finished => "finished",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
+        }
+    }
+
+    /// The same as people know it: a run that was killed stays `running` in the store.
+    pub fn word_if(self, is_measured: bool) -> &'static str {
+        match self {
+            Self::Running if !is_measured => STOPPED,
+            other => other.word(),
         }
     }
 

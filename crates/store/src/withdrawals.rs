@@ -4,6 +4,7 @@ use crate::error::StoreError;
 use crate::store::Store;
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::CellId;
+use std::collections::BTreeMap;
 
 impl Store {
     /// Records, durably, that a run or a cell of it is withdrawn. Nothing is deleted.
@@ -34,6 +35,27 @@ impl Store {
                 invalidation.at_unix_ms,
             ),
         )
+    }
+
+    /// The withdrawals of all runs that have any, as [`Store::invalidations`].
+    ///
+    /// Errors: `Sqlite`.
+    pub fn all_invalidations(&self) -> Result<BTreeMap<String, Vec<Invalidation>>, StoreError> {
+        const SQL: &str = "select r.name, i.cell, i.reason, i.at_unix_ms from invalidation i \
+            join run r on r.id = i.run order by i.id";
+        let rows: Vec<(String, Invalidation)> = self.collect(SQL, [], |row| {
+            let withdrawn = Invalidation {
+                cell: row.get::<_, Option<u32>>(1)?.map(CellId),
+                reason: row.get(2)?,
+                at_unix_ms: row.get(3)?,
+            };
+            Ok((row.get(0)?, withdrawn))
+        })?;
+        let mut runs: BTreeMap<String, Vec<Invalidation>> = BTreeMap::new();
+        for (run, withdrawn) in rows {
+            runs.entry(run).or_default().push(withdrawn);
+        }
+        Ok(runs)
     }
 
     /// The withdrawals of a run and of its cells, in the order they were made.

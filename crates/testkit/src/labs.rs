@@ -9,8 +9,8 @@ use deltabench_store::{RunState, Store};
 use std::path::Path;
 
 /// 2026-11-01, milliseconds since 1970.
-const BEGAN: i64 = 1_793_491_200_000;
-const HOUR: i64 = 3_600_000;
+pub(crate) const BEGAN: i64 = 1_793_491_200_000;
+pub(crate) const HOUR: i64 = 3_600_000;
 
 /// Makes a lab of so many finished runs, an hour apart, on one host that calls itself `secret-host`. Their
 /// servers lie in `/home/somebody/pg`, and one of ten candidates is 5 % slower in one cell.

@@ -15,6 +15,7 @@ pub mod installations;
 pub mod labs;
 pub mod ledger;
 pub mod small_run;
+pub mod year;
 
 pub use cluster::Cluster;
 pub use fake::{Authentication, Behaviour, FakeServer, Record, Trouble};

@@ -95,7 +95,30 @@ pub fn keep(store: &mut Store, run: &str, shares: [f64; 3]) {
 
 /// The same of a run of any number of cells.
 pub fn keep_of(store: &mut Store, run: &str, shares: &[f64]) {
-    let all = slices_of(shares);
+    keep_slices(store, run, &slices_of(shares));
+}
+
+/// By cell what servers 1, 2, … have of the throughput of server 0, and the luck of a server in a block.
+pub type Shares<'a> = (&'a [Vec<f64>], &'a dyn Fn(u32, u32) -> f64);
+
+/// Stores a run of any number of cells and servers: eight blocks of four rounds.
+pub fn keep_servers(store: &mut Store, run: &str, (shares, luck): Shares<'_>) {
+    let mut slices = Vec::new();
+    for block in 0..8_u32 {
+        for (cell, shares) in (0..).zip(shares) {
+            for round in 0..4 {
+                let base = [1.0_f64];
+                for (server, share) in (0..).zip(base.iter().chain(shares)) {
+                    let speed = share * luck(block, server + 16 * cell);
+                    slices.push(slice((cell, block, round, server), speed));
+                }
+            }
+        }
+    }
+    keep_slices(store, run, &slices);
+}
+
+fn keep_slices(store: &mut Store, run: &str, all: &[Slice]) {
     let visit = |slice: &Slice| (slice.block, slice.cell);
     for own in all.chunk_by(|one, next| visit(one) == visit(next)) {
         let (block, cell) = visit(&own[0]);

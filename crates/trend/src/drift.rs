@@ -1,7 +1,7 @@
 //! Levels of many runs: a step in them that no single run shows.
 
-use crate::hours::{APART_MS, Learned, kind};
-use crate::{Assumed, Build, Measured, Run, real};
+use crate::hours::{APART_MS, Kind, kind};
+use crate::{Build, Measured, Run, real};
 use deltabench_stats::between::Scatter;
 use deltabench_stats::summary::{mean, sample_sd};
 use std::collections::BTreeMap;
@@ -38,7 +38,27 @@ struct Point {
 /// Points by series, base, and line with branch.
 #[derive(Debug, Default)]
 pub(crate) struct Points {
-    known: BTreeMap<(usize, usize, Build), Vec<Point>>,
+    known: BTreeMap<(usize, usize, Build), Line>,
+}
+
+/// The points of a line: on each host those that may still be looked at.
+#[derive(Debug, Default)]
+struct Line {
+    /// In the order of versions; of one version in that of measuring.
+    points: BTreeMap<usize, Vec<Point>>,
+    newest: Option<Point>,
+}
+
+impl Line {
+    fn add(&mut self, point: Point) {
+        let own = self.points.entry(point.host).or_default();
+        let place = own.partition_point(|known| known.version <= point.version);
+        own.insert(place, point);
+        if own.len() > WINDOW {
+            own.remove(0);
+        }
+        self.newest = Some(point);
+    }
 }
 
 /// A step in the levels of a line.
@@ -53,14 +73,13 @@ pub(crate) struct Shift {
 
 impl Points {
     /// Adds the newest version of each line and branch in a run; returns these. Of runs within minutes the
-    /// first counts: they share its luck.
+    /// first counts: they share its luck. `between`: how hours differ, as a standard deviation.
     pub(crate) fn add(
         &mut self,
         cell: &Measured,
         run: &Run,
         builds: &[Build],
-        learned: &Learned,
-        assumed: Assumed,
+        between: &dyn Fn(Kind, &[f64]) -> Option<f64>,
     ) -> Vec<(Build, usize)> {
         let mut newest: BTreeMap<Build, usize> = BTreeMap::new();
         for &version in cell.candidates.keys() {
@@ -77,22 +96,21 @@ impl Points {
                 continue;
             };
             let kind = kind(builds, cell.base, version);
-            let Some(hours) = learned.of(cell.series, kind, &[&blocks], assumed) else {
+            let line = self.known.entry((cell.series, cell.base, build));
+            let line = line.or_default();
+            let near = |last: &Point| run.began_ms - last.ended_ms < APART_MS;
+            let Some(between) =
+                between(kind, &blocks).filter(|_| !line.newest.as_ref().is_some_and(near))
+            else {
                 continue;
             };
-            let points = self.known.entry((cell.series, cell.base, build));
-            let points = points.or_default();
-            let near = |last: &Point| run.began_ms - last.ended_ms < APART_MS;
-            if points.last().is_some_and(near) {
-                continue;
-            }
-            points.push(Point {
+            line.add(Point {
                 version,
                 host: cell.host,
                 value,
                 within: sd.powi(2) / real(blocks.len()),
                 df: real(blocks.len() - 1),
-                between: hours.scatter.between().powi(2),
+                between: between.powi(2),
                 ended_ms: run.ended_ms,
             });
             added.push((build, version));
@@ -109,22 +127,17 @@ impl Points {
         build: Build,
         since: usize,
     ) -> Option<Shift> {
-        let all = self.known.get(&(series, base, build))?;
-        let newest = all.last()?;
+        let line = self.known.get(&(series, base, build))?;
+        let newest = line.newest?;
         let between = newest.between;
-        let mut points: Vec<Point> = all
-            .iter()
-            .filter(|one| one.version >= since && one.host == newest.host)
-            .copied()
-            .collect();
-        // In the order of versions; of one version in that of measuring.
-        points.sort_by_key(|point| point.version);
-        let points = points.split_off(points.len().saturating_sub(WINDOW));
+        let points = line.points.get(&newest.host)?;
+        let first = points.partition_point(|one| one.version < since);
+        let points = points.get(first..)?;
         if points.len() < LEAST {
             return None;
         }
-        let weights = weights(&points, between);
-        let splits = splits(&points, &weights);
+        let weights = weights(points, between);
+        let splits = splits(points, &weights);
         let best = splits.iter().map(|split| split.ratio).fold(0.0, f64::max);
         if best < SUSPECTED {
             return None;

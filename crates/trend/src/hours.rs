@@ -2,10 +2,11 @@
 
 use crate::{Assumed, Build, Measured, Run, real};
 use deltabench_stats::between::Scatter;
-use deltabench_stats::repeated::{BetweenHours, Repeated};
+use deltabench_stats::repeated::{BetweenHours, Elsewhere, Repeated};
 use deltabench_stats::student::t_quantile;
 use deltabench_stats::summary::{mean, median, sample_sd};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Mutex, PoisonError};
 
 /// Runs that are learned from, the newest.
 const RUNS: usize = 60;
@@ -68,27 +69,46 @@ pub(crate) struct Past {
 pub(crate) struct Learned {
     cells: BTreeMap<(usize, Kind), Repeated>,
     alike: BTreeMap<usize, Assumed>,
+    /// What the other cells say of each that was asked for: it takes longer than all the rest.
+    elsewhere: Mutex<BTreeMap<(usize, Kind), Elsewhere>>,
 }
 
 impl Past {
+    /// The same as adding these runs one after another. Those that nothing is learned from any more leave
+    /// only their times.
+    pub(crate) fn of(runs: &[Run], builds: &[Build]) -> Self {
+        let mut past = Self::default();
+        for (at, run) in runs.iter().enumerate() {
+            past.add_with(run, builds, at + RUNS >= runs.len());
+        }
+        past
+    }
+
     /// Adds a run. Of runs of one pair within minutes only the first counts: they share its luck.
     pub(crate) fn add(&mut self, run: &Run, builds: &[Build]) {
+        self.add_with(run, builds, true);
+    }
+
+    fn add_with(&mut self, run: &Run, builds: &[Build], is_learned: bool) {
         let mut seen = Vec::new();
         for cell in &run.cells {
-            for pair in pairs(cell, builds) {
+            let steps = cell.steps(builds);
+            for pair in pairs(cell, &steps) {
                 let key = (cell.series, pair.0, pair.1);
                 let last = self.ended_ms.get(&key);
-                let near = last.is_some_and(|end| run.began_ms - end < APART_MS);
-                let Some(blocks) = cell.contrast(pair.0, pair.1).filter(|_| !near) else {
+                if last.is_some_and(|end| run.began_ms - end < APART_MS) {
+                    continue;
+                }
+                self.ended_ms.insert(key, run.ended_ms);
+                let Some(blocks) = cell.contrast(pair.0, pair.1).filter(|_| is_learned) else {
                     continue;
                 };
-                self.ended_ms.insert(key, run.ended_ms);
                 seen.push(Seen {
                     run: self.number,
                     series: cell.series,
                     pair,
                     kind: kind(builds, pair.0, pair.1),
-                    is_step: cell.steps(builds).contains(&pair),
+                    is_step: steps.contains(&pair),
                     hour: run.hour,
                     host: cell.host,
                     blocks,
@@ -127,6 +147,7 @@ impl Past {
         Learned {
             cells: cells.into_iter().map(of).collect(),
             alike: steps.into_iter().filter_map(alike).collect(),
+            elsewhere: Mutex::default(),
         }
     }
 }
@@ -172,26 +193,31 @@ impl Learned {
     ) -> Option<BetweenHours> {
         let nothing = Repeated::default();
         let own = self.cells.get(&(series, kind)).unwrap_or(&nothing);
-        let is_other = |(at, of): &(usize, Kind)| *at != series && *of == kind;
-        let others = self.cells.iter();
-        let others = others
-            .filter(move |(cell, _)| is_other(cell))
-            .map(|(_, of)| of);
         let alike = self.alike.get(&series).filter(|_| kind == Kind::Near);
         let assumed = alike.copied().unwrap_or(assumed);
         let assumed = Scatter::assumed(assumed.sd, assumed.df, runs).ok()?;
-        BetweenHours::learned(own, others, Some(assumed))
+        BetweenHours::beside(own, &self.elsewhere(series, kind, own), Some(assumed))
+    }
+
+    /// What the other cells say of one.
+    fn elsewhere(&self, series: usize, kind: Kind, own: &Repeated) -> Elsewhere {
+        let mut known = { self.elsewhere.lock() }.unwrap_or_else(PoisonError::into_inner);
+        *known.entry((series, kind)).or_insert_with(|| {
+            let is_other = |(at, of): &(usize, Kind)| *at != series && *of == kind;
+            let others = self.cells.iter().filter(|(cell, _)| is_other(cell));
+            Elsewhere::of(own, others.map(|(_, of)| of))
+        })
     }
 }
 
 /// The pairs of a cell that say how hours differ: the base with each candidate, and the steps.
-fn pairs(cell: &Measured, builds: &[Build]) -> Vec<(usize, usize)> {
+fn pairs(cell: &Measured, steps: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let ordered = |one: usize, other: usize| (one.min(other), one.max(other));
     let with_base = cell
         .candidates
         .keys()
         .map(|&version| ordered(cell.base, version));
-    let mut all: Vec<_> = with_base.chain(cell.steps(builds)).collect();
+    let mut all: Vec<_> = with_base.chain(steps.iter().copied()).collect();
     all.sort_unstable();
     all.dedup();
     all

@@ -16,19 +16,24 @@
 mod difference;
 mod drift;
 mod hours;
+mod known;
 mod network;
 mod overlap;
 mod pair;
+mod sparse;
+mod stars;
 mod suspicion;
 mod watch;
 
 pub use difference::Difference;
+pub use known::Known;
 pub use network::{Again, Level, Network};
 pub use overlap::{HOURS, Overlap};
 pub use pair::{End, Pair, Pairs, Way};
 pub use suspicion::{By, Found, State, Suspicion, TRIED_FOR_MS, TRIES};
 pub use watch::Watch;
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What is assumed of hours until as much was measured: standard deviation of a log-ratio from hour to hour,
@@ -123,7 +128,7 @@ impl Measured {
 }
 
 /// A value with its 95 % interval, as log-ratio.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     pub value: f64,
     pub low: f64,

@@ -66,7 +66,10 @@ impl Pairs<'_> {
                     continue;
                 };
                 let kind = kind(self.builds, old, *version);
-                let known = self.learned.of(series, kind, &[&blocks], self.assumed);
+                let known = self
+                    .known
+                    .learned()
+                    .of(series, kind, &[&blocks], self.assumed);
                 let mean = known.and_then(|known| known.scatter.mean_over(&[&blocks]).ok());
                 errors.extend(mean.map(|mean| mean.error()));
             }

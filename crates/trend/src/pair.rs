@@ -1,12 +1,15 @@
 //! Any two versions of a cell: what runs with both say, and what the others say of them.
 
 use crate::difference::Difference;
-use crate::hours::{APART_MS, Kind, Learned, Past, kind};
-use crate::network::{Hours, Network, apart};
+use crate::hours::{APART_MS, Kind, kind};
+use crate::known::Known;
+use crate::network::Network;
+use crate::stars::{Hours, Star};
 use crate::{Assumed, Build, Measured, Run};
 use deltabench_stats::between::Between;
 use deltabench_stats::multiplicity::benjamini_hochberg;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 /// Standard errors between what runs with both versions say and what the others say, from which on the two
 /// contradict each other: 3 in 1000 do by chance.
@@ -60,7 +63,7 @@ pub struct Pairs<'a> {
     runs: &'a [Run],
     pub(crate) builds: &'a [Build],
     pub(crate) assumed: Assumed,
-    pub(crate) learned: Learned,
+    pub(crate) known: Arc<Known>,
 }
 
 /// A cell in the run of a number.
@@ -69,15 +72,21 @@ type InRun<'a> = (usize, &'a Measured);
 impl<'a> Pairs<'a> {
     /// Takes runs in the order in which they were measured.
     pub fn new(runs: &'a [Run], builds: &'a [Build], assumed: Assumed) -> Self {
-        let mut past = Past::default();
-        for run in runs {
-            past.add(run, builds);
-        }
+        let known = Arc::new(Known::of(runs, builds));
+        Self::knowing(runs, builds, (&known, assumed))
+    }
+
+    /// The same, with what is known of all of these runs.
+    pub fn knowing(
+        runs: &'a [Run],
+        builds: &'a [Build],
+        (known, assumed): (&Arc<Known>, Assumed),
+    ) -> Self {
         Self {
             runs,
             builds,
             assumed,
-            learned: past.learned(|_, _, _| false),
+            known: Arc::clone(known),
         }
     }
 
@@ -111,11 +120,7 @@ impl<'a> Pairs<'a> {
     }
 
     pub(crate) fn cells(&self, series: usize) -> impl Iterator<Item = InRun<'a>> {
-        let runs = self.runs.iter().enumerate();
-        runs.flat_map(move |(at, run)| {
-            let own = run.cells.iter().filter(move |cell| cell.series == series);
-            own.map(move |cell| (at, cell))
-        })
+        self.known.cells(series, self.runs)
     }
 
     fn in_run(&self, series: usize, run: usize, (from, to): (usize, usize)) -> Option<Pair> {
@@ -126,24 +131,21 @@ impl<'a> Pairs<'a> {
 
     /// Two versions over all runs.
     fn versions(&self, series: usize, from: usize, to: usize) -> Option<Pair> {
-        let hours = Hours::known(series, &self.learned, self.assumed);
-        let all: Vec<&Measured> = apart(series, self.runs);
-        let network = |cells: &[&Measured]| {
-            let network = Network::among(cells, self.builds, from, &hours)?;
-            network.difference(from, to)
+        let hours = Hours::known(series, self.known.learned(), self.assumed);
+        let all = self.known.stars(series, (self.runs, self.builds), &hours);
+        let network = |counts: &dyn Fn(&&Star) -> bool| {
+            let stars = all.iter().filter(counts);
+            Network::among(stars, self.builds, from, &hours)?.difference(from, to)
         };
         let own = self.direct(series, from, to);
         if own.is_empty() {
-            let found = network(&all)?;
+            let found = network(&|_| true)?;
             let runs = self.connected(series, from);
             let way = Way::Through(self.path(series, from, to));
             return Some(pair(way, found, &runs, hours.assumed));
         }
         let (found, assumed) = self.mean(series, (from, to), &own)?;
-        let others: Vec<&Measured> = { all.into_iter() }
-            .filter(|cell| cell.contrast(from, to).is_none())
-            .collect();
-        let around = network(&others);
+        let around = network(&|star| !(star.has(from) && star.has(to)));
         let contradicts = around.is_some_and(|around| {
             (around.value - found.value).abs() > CONTRADICT * around.error.hypot(found.error)
         });
@@ -166,7 +168,10 @@ impl<'a> Pairs<'a> {
             .collect();
         let blocks: Vec<&[f64]> = blocks.iter().map(Vec::as_slice).collect();
         let kind = kind(self.builds, from, to);
-        let known = self.learned.of(series, kind, &blocks, self.assumed)?;
+        let known = self
+            .known
+            .learned()
+            .of(series, kind, &blocks, self.assumed)?;
         let mean = known.scatter.mean_over(&blocks).ok()?;
         Some((Difference::between(&mean, times(own)), known.assumed))
     }
@@ -222,7 +227,10 @@ impl<'a> Pairs<'a> {
             }
             let blocks = cell.contrast(by, version)?;
             let kind = kind(self.builds, by, version);
-            let known = self.learned.of(series, kind, &[&blocks], self.assumed)?;
+            let known = self
+                .known
+                .learned()
+                .of(series, kind, &[&blocks], self.assumed)?;
             assumed |= known.assumed;
             Some(known.scatter.mean_over(&[&blocks]).ok())
         };

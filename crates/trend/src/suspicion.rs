@@ -2,6 +2,7 @@
 
 use crate::Estimate;
 use deltabench_stats::between::Between;
+use serde::{Deserialize, Serialize};
 
 /// One-sided chance that all tries of a suspicion together confirm what is not there.
 const CONFIRMED: f64 = 0.025;
@@ -19,7 +20,7 @@ pub const TRIED_FOR_MS: i64 = 7 * 24 * 3_600_000;
 const LEVEL: f64 = 0.95;
 
 /// What raised a suspicion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum By {
     /// Two versions side by side in one run.
     Step,
@@ -28,7 +29,7 @@ pub enum By {
 }
 
 /// What is known of a suspicion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     /// No later run has shown it, or the contrary.
     Suspected,
@@ -39,7 +40,7 @@ pub enum State {
 }
 
 /// What the tries of a suspicion say together, without the run that raised it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Found {
     /// How much the later version differs, with what another hour may change.
     pub change: Estimate,
@@ -54,7 +55,7 @@ pub struct Found {
 /// Tries are later runs of both ends in other hours. Try k may use 0.8 · 0.2^(k − 1) of 2.5 %, so that all of
 /// them together confirm by chance at most once in 40. Tries of earlier suspicions that were not confirmed,
 /// in this direction and with an overlapping range, count along.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Suspicion {
     pub series: usize,
     /// Place of the version before.
@@ -104,6 +105,17 @@ impl Suspicion {
         let spent = self.before + self.tries.len().saturating_sub(1);
         let left = i32::try_from(spent).map_or(0.0, |tries| (1.0 - FIRST).powi(tries));
         CONFIRMED * FIRST * left
+    }
+
+    /// The same with other numbers for its versions.
+    #[must_use]
+    pub fn with_versions(self, number: impl Fn(usize) -> usize) -> Self {
+        Self {
+            from: number(self.from),
+            to: number(self.to),
+            earliest: number(self.earliest),
+            ..self
+        }
     }
 
     /// Whether its size matters: as far as tries tell, it is at least δ.

@@ -1,10 +1,12 @@
 //! Runs one after another: what each makes suspect, and what it confirms.
 
 use crate::hours::{APART_MS, Learned, Past, kind};
+use crate::known::Known;
 use crate::suspicion::{By, State, Suspicion, TRIED_FOR_MS};
 use crate::{Assumed, Build, Measured, Run, drift};
 use deltabench_stats::between::Between;
 use deltabench_stats::multiplicity::benjamini_hochberg;
+use std::collections::BTreeSet;
 
 /// Share of false ones among the steps that a run makes suspect, on average.
 const FALSE_SUSPICIONS: f64 = 0.2;
@@ -43,19 +45,50 @@ impl Watch {
         }
     }
 
+    /// As after these runs, which raised and tried what is given: the same as adding them one after another,
+    /// without judging them again.
+    pub fn after(
+        runs: &[Run],
+        suspicions: Vec<Suspicion>,
+        builds: Vec<Build>,
+        assumed: Assumed,
+    ) -> Self {
+        let mut points = drift::Points::default();
+        for run in runs {
+            for cell in run.cells.iter().filter(|cell| cell.is_sound) {
+                // How hours differ counts for the newest point alone, and a further run brings its own.
+                points.add(cell, run, &builds, &|_, _| Some(0.0));
+            }
+        }
+        Self {
+            past: Past::of(runs, &builds),
+            runs: runs.len(),
+            builds,
+            assumed,
+            points,
+            suspicions,
+        }
+    }
+
     /// What is suspected, confirmed and refuted, in the order in which it was raised.
     pub fn suspicions(&self) -> &[Suspicion] {
         &self.suspicions
     }
 
+    /// What all of these runs say together.
+    pub fn known(&self, runs: &[Run]) -> Known {
+        Known::with(self.past.learned(|_, _, _| false), runs)
+    }
+
     /// Takes the next run, in the order in which they were measured. Its number is that of runs before it.
     pub fn add(&mut self, run: &Run) {
         self.past.add(run, &self.builds);
-        let suspicions = &self.suspicions;
-        let learned = self.past.learned(|run, series, (from, to)| {
-            let mut chosen = suspicions.iter().filter(|one| one.raised == run);
-            chosen.any(|one| (one.series, one.from, one.to) == (series, from, to))
-        });
+        let chosen: BTreeSet<_> = { self.suspicions.iter() }
+            .map(|one| (one.raised, one.series, (one.from, one.to)))
+            .collect();
+        let learned = self
+            .past
+            .learned(|run, series, ends| chosen.contains(&(run, series, ends)));
         let sound = || run.cells.iter().filter(|cell| cell.is_sound);
         for cell in sound() {
             self.tries(cell, run, &learned);
@@ -143,7 +176,11 @@ impl Watch {
 
     /// What the levels of all runs with this one's base say.
     fn levels(&mut self, cell: &Measured, run: &Run, learned: &Learned) {
-        let known = (self.points).add(cell, run, &self.builds, learned, self.assumed);
+        let between = |kind, blocks: &[f64]| {
+            let hours = learned.of(cell.series, kind, &[blocks], self.assumed)?;
+            Some(hours.scatter.between())
+        };
+        let known = self.points.add(cell, run, &self.builds, &between);
         for (build, newest) in known {
             let since = self.since(cell.series, build);
             if let Some(shift) = self.points.shift(cell.series, cell.base, build, since) {

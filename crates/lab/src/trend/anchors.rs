@@ -60,8 +60,7 @@ impl HostTrend {
     /// The bases of a cell's runs, with how many have each.
     fn bases(&self, cell: usize) -> BTreeMap<usize, usize> {
         let mut counted: BTreeMap<usize, usize> = BTreeMap::new();
-        let cells = self.measured.iter().flat_map(|run| &run.cells);
-        for known in cells.filter(|known| known.series == cell) {
+        for (_, known) in self.measured(cell) {
             *counted.entry(known.base).or_default() += 1;
         }
         counted
@@ -102,7 +101,8 @@ impl HostTrend {
     /// number.
     pub fn overlaps(&self, old: usize, new: usize, least: usize) -> Vec<(usize, Overlap)> {
         let (sd, df) = HOURS_ASSUMED;
-        let pairs = Pairs::new(&self.measured, &self.builds, Assumed { sd, df });
+        let known = (&self.known, Assumed { sd, df });
+        let pairs = Pairs::knowing(&self.measured, &self.builds, known);
         let runs = |cell: usize| {
             let has = |run: &&Run| {
                 let mut own = run.cells.iter();

@@ -2,25 +2,22 @@
 
 use super::{Found, HostTrend};
 use crate::past::{Past, PastRuns};
-use crate::series::stored;
 use crate::store_problem;
 use crate::told::{Told, ToldCell};
 use crate::withdrawal::is_withdrawn;
 use deltabench_compare::comparison::Metric;
 use deltabench_model::installation::Installation;
 use deltabench_model::invalidation::Invalidation;
-use deltabench_model::occasion::Series;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_store::{AnchorChange, Store};
+use deltabench_store::{AnchorChange, Kept, Store};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a run says of itself, and what its cells are.
+/// What a run says of itself.
 #[derive(Debug)]
 pub(super) struct JudgedRun {
     pub(super) said: Vec<Said>,
-    pub(super) series: Vec<Series>,
 }
 
 /// A candidate in a cell of a run.
@@ -79,8 +76,14 @@ impl KnownRuns {
         self.anchors = store.anchors().map_err(store_problem)?;
         let mut before = std::mem::take(&mut self.judged);
         let mut left = 0;
+        let mut all_withdrawn = store.all_invalidations().map_err(store_problem)?;
+        // The first look is at all of them, later ones at a few.
+        let kept = match before.is_empty() {
+            true => Told::all_kept(store),
+            false => BTreeMap::new(),
+        };
         for past in &self.runs {
-            let withdrawn = store.invalidations(&past.name).map_err(store_problem)?;
+            let withdrawn = all_withdrawn.remove(&past.name).unwrap_or_default();
             let stamp = format!("{} {} {withdrawn:?}", past.ended_ms, past.stamp);
             let known = before.remove(&past.name).filter(|(of, _)| *of == stamp);
             let judged = match known {
@@ -89,15 +92,23 @@ impl KnownRuns {
                     left += 1;
                     continue;
                 }
-                None => judged(past, store, &withdrawn, &self.metrics)?,
+                None => {
+                    let kept = kept.get(&past.name);
+                    judged(past, (store, kept), &withdrawn, &self.metrics)?
+                }
             };
             self.judged.insert(past.name.clone(), (stamp, judged));
         }
         Ok(left)
     }
 
-    /// What they say over time, metric by metric, the host of the newest run first.
-    pub fn trends(&self, places: &dyn Fn(&[&Installation]) -> Vec<String>) -> Vec<HostTrend> {
+    /// What they say over time, metric by metric, the host of the newest run first. `store`: beside which to
+    /// keep what they made suspect, and where a part of that may be kept.
+    pub fn trends(
+        &self,
+        store: Option<&Store>,
+        places: &dyn Fn(&[&Installation]) -> Vec<String>,
+    ) -> Vec<HostTrend> {
         let mut hosts: BTreeMap<(usize, String, String), Found> = BTreeMap::new();
         for past in &self.runs {
             let judged = self.judged.get(&past.name);
@@ -105,8 +116,8 @@ impl KnownRuns {
                 continue;
             };
             for at in 0..self.metrics.len() {
-                let class = past.host.class().clone();
-                let key = (at, past.host.machine(), format!("{class:?}"));
+                let class = past.brief.host.class().clone();
+                let key = (at, past.brief.host.machine(), format!("{class:?}"));
                 let host = hosts.entry(key).or_insert_with(|| Found::new(class));
                 host.add(past, judged, at);
             }
@@ -115,7 +126,7 @@ impl KnownRuns {
             .into_iter()
             .filter(|(_, found)| !found.runs.is_empty());
         let trend = |((at, machine, _), found): ((usize, String, String), Found)| {
-            let mut host = found.trend(*self.metrics.get(at)?, machine, places);
+            let mut host = found.trend(*self.metrics.get(at)?, machine, store, places);
             host.know(&self.anchors);
             Some((at, host))
         };
@@ -129,20 +140,22 @@ impl KnownRuns {
 /// What a run says by its own records; `None` for one that does not count.
 fn judged(
     past: &Past,
-    store: &Store,
+    (store, kept): (&Store, Option<&Kept>),
     withdrawn: &[Invalidation],
     metrics: &[Metric],
 ) -> Result<Option<JudgedRun>, Problem> {
     if withdrawn.iter().any(|one| one.cell.is_none()) {
         return Ok(None);
     }
-    let mut told = Told::of(past, metrics, store)?;
+    let known = kept.and_then(|kept| Told::from_kept(past, metrics, kept));
+    let mut told = match known {
+        Some(told) => told,
+        None => Told::of(past, metrics, store)?,
+    };
     told.cells
         .retain(|cell| !is_withdrawn(withdrawn, cell.cell));
-    let series = stored(&past.name, &past.plan, store)?;
     Ok(told.host_ok.then(|| JudgedRun {
         said: said(&told, metrics),
-        series,
     }))
 }
 

@@ -21,29 +21,27 @@ impl HostTrend {
     /// are relative to the anchor of the network; those that nothing connects with it are left out.
     pub fn points(&self, cell: usize, network: &Network) -> Vec<TrendPoint> {
         let mut points = Vec::new();
-        for (run, measured) in self.measured.iter().enumerate() {
-            for own in measured.cells.iter().filter(|own| own.series == cell) {
-                let Some(base) = network.level(own.base) else {
-                    continue;
-                };
-                let by = base.change.value;
-                let moved = |(low, high): (f64, f64)| (low + by, high + by);
-                let point = |version: &usize| {
-                    let found = own.difference(own.base, *version)?;
-                    Some(TrendPoint {
-                        run,
-                        version: *version,
-                        found: Difference {
-                            value: found.value + by,
-                            ci95: moved(found.ci95),
-                            ci90: moved(found.ci90),
-                            ..found
-                        },
-                        is_disturbed: !own.is_sound,
-                    })
-                };
-                points.extend(own.candidates.keys().filter_map(point));
-            }
+        for (run, own) in self.measured(cell) {
+            let Some(base) = network.level(own.base) else {
+                continue;
+            };
+            let by = base.change.value;
+            let moved = |(low, high): (f64, f64)| (low + by, high + by);
+            let point = |version: &usize| {
+                let found = own.difference(own.base, *version)?;
+                Some(TrendPoint {
+                    run,
+                    version: *version,
+                    found: Difference {
+                        value: found.value + by,
+                        ci95: moved(found.ci95),
+                        ci90: moved(found.ci90),
+                        ..found
+                    },
+                    is_disturbed: !own.is_sound,
+                })
+            };
+            points.extend(own.candidates.keys().filter_map(point));
         }
         points
     }

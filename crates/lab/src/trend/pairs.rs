@@ -23,7 +23,8 @@ impl HostTrend {
     /// first. A difference counts if it holds among all of these cells, as in the report of a run.
     pub fn compare(&self, from: End, to: End) -> Vec<ComparedCell> {
         let (sd, df) = HOURS_ASSUMED;
-        let pairs = Pairs::new(&self.measured, &self.builds, Assumed { sd, df });
+        let known = (&self.known, Assumed { sd, df });
+        let pairs = Pairs::knowing(&self.measured, &self.builds, known);
         let found = pairs.all(self.cells.len(), from, to).into_iter();
         let mut cells: Vec<ComparedCell> = found
             .map(|(cell, pair, p)| ComparedCell {

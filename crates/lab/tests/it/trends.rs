@@ -345,9 +345,9 @@ fn what_is_known_of_runs_is_kept_and_withdrawals_are_seen() {
         1,
         "it must not judge yet"
     );
-    assert!(known.trends(&|_| Vec::new()).is_empty());
+    assert!(known.trends(None, &|_| Vec::new()).is_empty());
     assert_eq!(read(&mut known, &lab.store, true), 0);
-    assert_eq!(known.trends(&|_| Vec::new())[0].changes.len(), 1);
+    assert_eq!(known.trends(None, &|_| Vec::new())[0].changes.len(), 1);
     // Nothing new: nothing to judge.
     assert_eq!(read(&mut known, &lab.store, false), 0);
     let withdrawn = Invalidation {
@@ -362,7 +362,7 @@ fn what_is_known_of_runs_is_kept_and_withdrawals_are_seen() {
         "it is another one now"
     );
     assert_eq!(read(&mut known, &lab.store, true), 0);
-    assert!(known.trends(&|_| Vec::new()).is_empty());
+    assert!(known.trends(None, &|_| Vec::new()).is_empty());
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! What an address asks to compare: versions, or servers of runs.
 
+use crate::builds::Known;
 use crate::digest::digest;
 use crate::entry::{Entry, Server};
 use crate::lab::Lab;
 use deltabench_model::plan::Role;
-use std::collections::BTreeMap;
 
 /// An end that this lab has.
 #[derive(Debug, Clone)]
@@ -59,41 +59,30 @@ fn of_run(entry: &Entry, asked: &str) -> Result<Found, String> {
 
 /// The newest build of a key or a name.
 fn version(lab: &Lab, asked: &str) -> Result<Found, String> {
-    let all = all(lab);
-    let is_named = |server: &&Server| {
+    let all = lab.measured_servers();
+    let is_named = |known: &&Known| {
+        let server = &known.server;
         let names = [&server.name, &server.version.target];
         let mut names = names.into_iter().map(String::as_str);
         key(server) == asked
             || names.any(|name| name == asked || name.strip_prefix("postgres:") == Some(asked))
     };
-    let mut found: Vec<&Server> = all.values().filter(is_named).collect();
+    let mut found: Vec<&Known> = all.values().filter(is_named).collect();
     if found.is_empty() {
-        let of_number = all.values().filter(|server| server.version.number == asked);
+        let of_number = all
+            .values()
+            .filter(|one| one.server.version.number == asked);
         found = of_number.collect();
     }
     // Of several builds the one that was measured last.
-    let newest = lab.entries.iter().rev().find_map(|entry| {
-        let own = entry.servers.iter();
-        let is = |server: &&Server| found.iter().any(|one| one.identity == server.identity);
-        own.filter(|server| server.role != Role::Placebo).find(is)
-    });
-    match newest {
-        Some(server) => Ok(Found {
-            server: server.clone(),
+    match found.iter().max_by_key(|one| one.runs.last()) {
+        Some(newest) => Ok(Found {
+            server: newest.server.clone(),
             run: None,
             others: found.len().saturating_sub(1),
         }),
         None => Err(format!("No run of this lab has a version “{asked}”.")),
     }
-}
-
-/// All versions of the lab with their settings, by identity: as the newest run calls them.
-pub(super) fn all(lab: &Lab) -> BTreeMap<String, Server> {
-    let servers = lab.entries.iter().flat_map(|entry| &entry.servers);
-    let known = servers.filter(|server| server.role != Role::Placebo);
-    known
-        .map(|server| (server.identity.clone(), server.clone()))
-        .collect()
 }
 
 /// The key of a version with its settings.

@@ -197,15 +197,18 @@ fn runs(lab: &Lab, hosts: &[HostTrend], ends: (&Found, &Found), all: &mut Vec<Mi
         .flat_map(|host| &host.runs)
         .map(|run| run.name.as_str())
         .collect();
-    let has = |entry: &Entry, end: &Found| {
-        let is_meant = end.run.as_ref().is_none_or(|run| *run == entry.name);
-        let mut servers = entry.servers.iter();
-        is_meant && servers.any(|server| server.identity == end.server.identity)
+    let known = lab.measured_servers();
+    let of = |end: &Found| -> Vec<usize> {
+        if let Some(run) = &end.run {
+            return lab.place(run).into_iter().collect();
+        }
+        let known = known.get(&end.server.identity);
+        known.map_or_else(Vec::new, |known| known.runs.clone())
     };
+    let meant: BTreeSet<usize> = of(ends.0).into_iter().chain(of(ends.1)).collect();
     let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for entry in &lab.entries {
-        let is_meant = has(entry, ends.0) || has(entry, ends.1);
-        if is_meant && !counted.contains(entry.name.as_str()) {
+    for entry in meant.iter().filter_map(|at| lab.entries.get(*at)) {
+        if !counted.contains(entry.name.as_str()) {
             let runs = by_reason.entry(why(entry)).or_default();
             runs.push(entry.name.clone());
         }

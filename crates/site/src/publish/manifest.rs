@@ -1,7 +1,6 @@
 //! What a site's folder holds and what it was made from.
 
 use super::{cannot_write, replace};
-use crate::outcome::Outcome;
 use deltabench_model::problem::Problem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -10,18 +9,16 @@ use std::path::Path;
 
 /// Its file. Without a leading dot, so that copying the folder with `*` takes it along.
 pub(super) const MANIFEST: &str = "deltabench-site.json";
-/// What it says it is.
-const FORMAT: (&str, u32) = ("deltabench.site", 1);
+/// What it says it is. Version 1 also had what runs found, which is next to the store now.
+const FORMAT: (&str, u32) = ("deltabench.site", 2);
 
-/// The list of files, and what runs found.
+/// The list of files.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Manifest {
     format: String,
     version: u32,
     /// By path within the folder.
     pub(super) files: BTreeMap<String, File>,
-    /// By run, with the stamp of what it was read from.
-    pub(super) outcomes: BTreeMap<String, (String, Vec<Outcome>)>,
 }
 
 /// A file that was written.
@@ -39,7 +36,6 @@ impl Default for Manifest {
             format: FORMAT.0.to_owned(),
             version: FORMAT.1,
             files: BTreeMap::new(),
-            outcomes: BTreeMap::new(),
         }
     }
 }
@@ -64,11 +60,15 @@ impl Manifest {
         };
         let known: Self = serde_json::from_str(&text)
             .map_err(|error| foreign(directory, &format!("{MANIFEST}: {error}")))?;
-        if (known.format.as_str(), known.version) != FORMAT {
+        let (format, newest) = FORMAT;
+        if known.format != format || !(1..=newest).contains(&known.version) {
             let what = format!("{MANIFEST} is of format {} {}", known.format, known.version);
             return Err(foreign(directory, &what));
         }
-        Ok(known)
+        Ok(Self {
+            version: newest,
+            ..known
+        })
     }
 
     /// Writes it, if it differs from what is there.

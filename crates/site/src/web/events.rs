@@ -1,6 +1,7 @@
 //! What a run measures, while it does: server-sent events, from rows of the store.
 
 use super::Site;
+use crate::lab::is_locked;
 use crate::route::segment;
 use deltabench_lab::store_problem;
 use deltabench_model::plan::Plan;
@@ -37,7 +38,8 @@ impl Body for Events {
 
 /// How far a run is.
 struct Progress {
-    state: RunState,
+    /// In a word: a run that was killed has stopped.
+    state: &'static str,
     blocks_done: u64,
     blocks_planned: u32,
     visits_done: u64,
@@ -74,9 +76,9 @@ async fn tell(run: String, plan: Arc<Plan>, site: &Arc<Site>, sender: mpsc::Send
         let (name, plan, asked) = (run.clone(), Arc::clone(&plan), Arc::clone(site));
         let found = tokio::task::spawn_blocking(move || progress(&name, &plan, &asked)).await;
         let Ok(Ok(found)) = found else { return };
-        let ended = found.state != RunState::Running;
+        let ended = found.state != RunState::Running.word();
         let said = json!({
-            "state": found.state.word(),
+            "state": found.state,
             "blocks_done": found.blocks_done,
             "blocks_planned": found.blocks_planned,
             "visits_done": found.visits_done,
@@ -94,8 +96,10 @@ fn progress(run: &str, plan: &Plan, site: &Site) -> Result<Progress, Problem> {
     let store = site.watched.lock().unwrap_or_else(PoisonError::into_inner);
     let reached = store.reached(run).map_err(store_problem)?;
     let (blocks_done, visits_done) = store.done(run, plan).map_err(store_problem)?;
+    let measured = store.measured(is_locked(&store)).map_err(store_problem)?;
+    let state = reached.map_or(RunState::Failed, |reached| reached.state);
     Ok(Progress {
-        state: reached.map_or(RunState::Failed, |reached| reached.state),
+        state: state.word_if(measured.as_deref() == Some(run)),
         blocks_done,
         blocks_planned: plan.timing.blocks,
         visits_done,

@@ -1,11 +1,13 @@
 //! What was kept beside the store changes no page.
 
 use crate::published::{files, published};
+use deltabench_compare::comparison::Metric;
+use deltabench_lab::trends;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::CellId;
 use deltabench_site::{Lab, Route, page, publish};
-use deltabench_store::{DERIVED_NAME, Store};
+use deltabench_store::{AnchorChange, DERIVED_NAME, Store, Triage, TriageState};
 use deltabench_testkit::labs::{self, run_name};
 use std::path::Path;
 
@@ -71,9 +73,36 @@ fn happen(step: usize, store: &mut Store, runs: &mut Vec<String>) {
             let file = store.archived(&run_name(0xf000)).unwrap().unwrap();
             std::fs::remove_file(file.path).unwrap();
         }
-        _ => {
+        9 => {
             // A run that was measured before others and came into the lab after them.
             labs::again(store, (&name, 9), 5, 0.97);
+            runs.push(name);
+        }
+        10 => drop(store.archive(&run_name(4), 9).unwrap()),
+        11 => drop(store.restore(&run_name(4), 10).unwrap()),
+        12 => {
+            let identity = |binary: String| format!("{binary:0<64} [] None");
+            let change = AnchorChange {
+                host: "0123456789abcdef0123".to_owned(),
+                before: identity("a".repeat(64)),
+                after: identity("0006".to_owned()),
+                at_unix_ms: 1_793_500_000_000,
+            };
+            store.replace_anchor(&change).unwrap();
+        }
+        13 => {
+            let hosts = trends(store, &[Metric::Throughput], &|_| Vec::new()).unwrap();
+            let triage = Triage {
+                change: hosts[0].changes[0].id.clone(),
+                state: TriageState::Explained,
+                text: "a new kernel".to_owned(),
+                at_unix_ms: 5,
+            };
+            store.add_triage(&triage).unwrap();
+        }
+        _ => {
+            // A version that nobody had measured, before others in their order.
+            labs::again(store, (&name, 15), 3, 0.9);
             runs.push(name);
         }
     }
@@ -88,7 +117,7 @@ fn pages_are_the_same_with_and_without_what_was_kept_whatever_happens_to_the_lab
     // One that goes on looking, as a server of pages does.
     let mut watching = Lab::open(place, true).unwrap();
     let mut before = Vec::new();
-    for step in 0..10 {
+    for step in 0..15 {
         happen(step, &mut store, &mut runs);
         let without = texts(&mut Lab::open_without_kept(place, true).unwrap(), &runs);
         watching.refresh().unwrap();
@@ -103,8 +132,9 @@ fn pages_are_the_same_with_and_without_what_was_kept_whatever_happens_to_the_lab
             assert_eq!(kept[at].1, *text, "step {step}, {route:?}");
             assert_eq!(watched[at].1, *text, "step {step}, {route:?}, watching");
         }
-        // An archived run says what it said before.
-        assert_eq!(without == before, step == 6, "what step {step} shows");
+        // An archived run says what it said before, and one that is restored, too.
+        let shows_the_same = [6, 10, 11].contains(&step);
+        assert_eq!(without == before, shows_the_same, "what step {step} shows");
         before = without;
     }
     assert!(place.join(DERIVED_NAME).is_file());

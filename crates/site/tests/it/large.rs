@@ -1,8 +1,10 @@
 //! How long pages of a large lab take: figures for `docs/guide/history.md`, and no test.
+#![allow(clippy::as_conversions, clippy::cast_precision_loss)]
 
 use deltabench_site::{Lab, Route, page, publish};
 use deltabench_testkit::labs;
-use std::path::Path;
+use deltabench_testkit::year::{self, Year, add_night, year};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Runs, unless `DELTABENCH_RUNS` says how many.
@@ -78,5 +80,102 @@ fn pages_of_a_large_lab() {
              kept, {:.2} of it",
             with / without
         );
+    }
+}
+
+/// The acceptance of the design: pages in 0.3 s, a site in a minute and after a night in 2 s, 1.5 MB at most.
+const BIG: Year = Year {
+    runs: 10_000,
+    nights: 365,
+    cells: 32,
+};
+
+/// The largest page and the largest file for programs.
+fn largest(site: &Path) -> Vec<(PathBuf, usize)> {
+    let mut known: Vec<(PathBuf, usize)> = { crate::published::files(site).into_iter() }
+        .map(|(path, text)| (path, text.len()))
+        .collect();
+    known.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    known
+}
+
+/// Each page of a year, asked for by somebody who opens the lab.
+fn asked(lab: &Path) {
+    let host = "0123456789abcdef".to_owned();
+    let cell = "query05010000000".to_owned();
+    let routes = [
+        Route::Home,
+        Route::Trends,
+        Route::Trend(cell.clone(), host.clone()),
+        Route::Changes,
+        Route::Compare,
+        Route::Runs,
+        Route::Versions,
+        Route::Version("a".repeat(16)),
+        Route::Cells,
+        Route::Cell(cell, host.clone()),
+        Route::Host(host),
+        Route::Search,
+        Route::ApiRuns,
+        Route::ApiChanges,
+    ];
+    let began = Instant::now();
+    let mut lab = Lab::open(lab, true).unwrap();
+    println!("  open {:.2} s", began.elapsed().as_secs_f64());
+    for route in routes {
+        let began = Instant::now();
+        let made = page(&mut lab, &route, false).unwrap();
+        let bytes = made.expect("a page").text.len();
+        let took = began.elapsed().as_secs_f64();
+        println!(
+            "  {took:7.3} s {:8.1} kB {}",
+            bytes as f64 / 1e3,
+            route.path()
+        );
+    }
+}
+
+/// `cargo test --release -p deltabench-site --test it year -- --ignored --nocapture`; `DELTABENCH_RUNS`,
+/// `DELTABENCH_NIGHTS` and `DELTABENCH_CELLS` make it smaller.
+#[test]
+#[ignore = "takes minutes; prints how long pages of a year take"]
+fn pages_of_a_year() {
+    let number = |name: &str, or: u32| std::env::var(name).map_or(or, |text| text.parse().unwrap());
+    let big = Year {
+        runs: number("DELTABENCH_RUNS", BIG.runs),
+        nights: number("DELTABENCH_NIGHTS", BIG.nights),
+        cells: number("DELTABENCH_CELLS", BIG.cells),
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let kept = std::env::var("DELTABENCH_YEAR").ok().map(PathBuf::from);
+    let place = kept.unwrap_or_else(|| directory.path().join("lab"));
+    if !place.exists() {
+        let making = seconds(|| drop(year(&place, big)));
+        println!("{big:?} made in {making:.1} s");
+    }
+    println!("for the first time:");
+    asked(&place);
+    println!("kept:");
+    asked(&place);
+    let folder = directory.path().join("site");
+    let publish_it = |what: &str| {
+        let took = seconds(|| {
+            let mut lab = Lab::open(&place, false).unwrap();
+            println!("  {:?}", publish(&mut lab, &folder, None).unwrap());
+        });
+        println!("publish, {what}: {took:.2} s");
+    };
+    publish_it("everything");
+    publish_it("nothing new");
+    for (path, bytes) in largest(&folder).into_iter().take(12) {
+        println!("  {:8.1} kB {}", bytes as f64 / 1e3, path.display());
+    }
+    let mut store = deltabench_store::Store::open(&place).unwrap();
+    for night in 0..3_u32 {
+        let name = labs::run_name(0xe000 + night);
+        let at = year::after(24 * i64::from(night + 1));
+        add_night(&mut store, (&name, big.nights + night), at, big.cells);
+        asked(&place);
+        publish_it("a night is new");
     }
 }

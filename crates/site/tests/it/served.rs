@@ -134,9 +134,11 @@ fn who_follows_a_run_is_told_of_its_visits_and_of_its_end() {
     let mut store: Store = labs::lab(directory.path(), 1);
     let run = "20261201-000000-aaaa";
     labs::add(&mut store, (run, &labs::plan(0)), 1_796_083_200_000);
+    let lock = store.lock_run(run).unwrap();
     let at = served(directory.path(), Door::own());
     let live = got(at, &format!("/run/{run}/live"), "");
     assert!(live.contains("0 of 8") && live.contains("events"), "{live}");
+    assert!(live.contains("<b id=\"state\">running</b>"), "{live}");
     let mut stream = TcpStream::connect(at).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(20)))
@@ -158,4 +160,34 @@ fn who_follows_a_run_is_told_of_its_visits_and_of_its_end() {
         last.contains("\"blocks_done\":8") && last.contains("\"ended\":true"),
         "{last}"
     );
+    drop(lock);
+}
+
+#[test]
+fn a_run_that_was_killed_has_stopped_on_every_page_as_in_the_list() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store: Store = labs::lab(directory.path(), 1);
+    let run = "20261201-000000-aaaa";
+    labs::add(&mut store, (run, &labs::plan(0)), 1_796_083_200_000);
+    let at = served(directory.path(), Door::own());
+    let live = got(at, &format!("/run/{run}/live"), "");
+    assert!(live.contains("<b id=\"state\">stopped</b>"), "{live}");
+    assert!(
+        live.contains("<p id=\"ended\">It is not measured any more"),
+        "{live}"
+    );
+    let events = got(at, &format!("/run/{run}/events"), "");
+    assert!(
+        events.contains("\"state\":\"stopped\"") && events.contains("\"ended\":true"),
+        "{events}"
+    );
+    let runs = got(at, "/runs", "");
+    assert!(runs.contains("data-state=\"stopped\"") && runs.contains("stopped, 0 of 8 blocks"));
+    assert!(!runs.contains("running"), "{runs}");
+    let list = got(at, "/api/v1/runs.json", "");
+    assert!(list.contains("\"state\": \"stopped\"") && !list.contains("\"running\""));
+    // Somebody goes on with it.
+    let _lock = store.lock_run(run).unwrap();
+    let runs = got(at, "/runs", "");
+    assert!(runs.contains("data-state=\"running\"") && runs.contains("measured now"));
 }

@@ -1,7 +1,7 @@
 //! Seeded nights: an anchor, the version of the night before and the new one, and a run that tries what is
 //! suspected.
 
-use deltabench_trend::{Assumed, Build, Measured, Run, State, Watch};
+use deltabench_trend::{Assumed, Build, Measured, Network, Run, State, Watch};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,27 +106,36 @@ fn only(run: &Run, (from, to): (usize, usize), cells: &BTreeSet<usize>) -> Run {
     }
 }
 
-/// Nights, and for each with open suspicions a run that tries them. Returns the watch.
-fn watch(seed: u64, truth: &Truth) -> Watch {
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+const ASSUMED: Assumed = Assumed { sd: 0.005, df: 4.0 };
+
+/// The anchor, and the versions of the nights.
+fn builds(truth: &Truth) -> Vec<Build> {
     let line = |line| Build {
         line,
         branch: 17 + u32::try_from(line).unwrap(),
     };
-    let builds = [line(0)]
-        .into_iter()
-        .chain((1..=truth.nights).map(|_| line(1)));
-    let assumed = Assumed { sd: 0.005, df: 4.0 };
-    let mut watch = Watch::new(builds.collect(), assumed);
+    let nights = (1..=truth.nights).map(|_| line(1));
+    [line(0)].into_iter().chain(nights).collect()
+}
+
+/// Nights, and for each with open suspicions a run that tries them. Returns the watch.
+fn watch(seed: u64, truth: &Truth) -> Watch {
+    watched(seed, truth).1
+}
+
+/// The same with the runs.
+fn watched(seed: u64, truth: &Truth) -> (Vec<Run>, Watch) {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut watch = Watch::new(builds(truth), ASSUMED);
+    let mut runs = Vec::new();
+    let mut add = |watch: &mut Watch, run: Run| {
+        watch.add(&run);
+        runs.push(run);
+    };
     for night in 2..=truth.nights {
         let blocks = [6, 12, 24][rng.random_range(0..3)];
-        watch.add(&measure(
-            &mut rng,
-            truth,
-            24 * night,
-            &[night - 1, night],
-            blocks,
-        ));
+        let run = measure(&mut rng, truth, 24 * night, &[night - 1, night], blocks);
+        add(&mut watch, run);
         let mut open: BTreeMap<(usize, usize), BTreeSet<usize>> = BTreeMap::new();
         for one in watch
             .suspicions()
@@ -142,10 +151,58 @@ fn watch(seed: u64, truth: &Truth) -> Watch {
         }
         for (hour, (ends, cells)) in (1..).zip(open) {
             let all = measure(&mut rng, truth, 24 * night + hour, &[ends.0, ends.1], 12);
-            watch.add(&only(&all, ends, &cells));
+            add(&mut watch, only(&all, ends, &cells));
         }
     }
-    watch
+    (runs, watch)
+}
+
+#[test]
+fn a_watch_goes_on_from_what_was_suspected_as_if_it_had_seen_all_runs() {
+    let level = |at: usize| if at >= 25 { -0.02 } else { 0.0 };
+    let truth = Truth {
+        level,
+        nights: 66,
+        ..CALM
+    };
+    let (mut runs, _) = watched(1001, &truth);
+    // What other load disturbed, another kernel, and another way to count blocks have a part in it, too.
+    for (at, run) in runs.iter_mut().enumerate() {
+        let host = usize::from(at > 20) + usize::from(at > 60);
+        for cell in &mut run.cells {
+            cell.host = host;
+            cell.is_sound = cell.series != 3 || at % 4 != 0;
+            if cell.series == 2 {
+                cell.times = 1.0 + 0.5 * f64::from(u32::try_from(at % 3).unwrap());
+            }
+        }
+    }
+    assert!(
+        runs.len() > 65,
+        "more than are learned from: {}",
+        runs.len()
+    );
+    let mut whole = Watch::new(builds(&truth), ASSUMED);
+    let mut kept = vec![String::new()];
+    for run in &runs {
+        whole.add(run);
+        kept.push(serde_json::to_string(whole.suspicions()).unwrap());
+    }
+    let has = |state| whole.suspicions().iter().any(|one| one.state == state);
+    assert!(has(State::Confirmed) && has(State::Refuted) && has(State::Suspected));
+    for first in [1, 12, 30, 59, 64, runs.len() - 1, runs.len()] {
+        let known = serde_json::from_str(&kept[first]).unwrap();
+        let mut watch = Watch::after(&runs[..first], known, builds(&truth), ASSUMED);
+        runs[first..].iter().for_each(|run| watch.add(run));
+        assert_eq!(watch.suspicions(), whole.suspicions(), "after {first} runs");
+        let network = |watch: &Watch| {
+            let known = (&watch.known(&runs), ASSUMED);
+            Network::knowing((0, 0), &runs, &builds(&truth), known)
+                .unwrap()
+                .level(30)
+        };
+        assert_eq!(network(&watch), network(&whole));
+    }
 }
 
 fn count(labs: u64, truth: &Truth, is_found: impl Fn(&Watch) -> bool) -> usize {

@@ -1,0 +1,85 @@
+//! What all runs of a host say together, read once for all who ask.
+
+use crate::hours::{APART_MS, Learned, Past};
+use crate::stars::{Hours, Star, stars};
+use crate::{Build, Measured, Run};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// How hours differ on a host, and where its cells are among its runs.
+#[derive(Debug)]
+pub struct Known {
+    learned: Learned,
+    cells: Vec<Cell>,
+}
+
+/// A cell.
+#[derive(Debug, Default)]
+struct Cell {
+    /// Where it is: the number of a run, and the place in it.
+    places: Vec<(usize, usize)>,
+    stars: OnceLock<Vec<Star>>,
+}
+
+impl Known {
+    /// Of runs in the order in which they were measured.
+    pub fn of(runs: &[Run], builds: &[Build]) -> Self {
+        Self::with(Past::of(runs, builds).learned(|_, _, _| false), runs)
+    }
+
+    /// The same, with what these runs say of hours.
+    pub(crate) fn with(learned: Learned, runs: &[Run]) -> Self {
+        let mut cells: Vec<Cell> = Vec::new();
+        for (at, run) in runs.iter().enumerate() {
+            for (place, cell) in run.cells.iter().enumerate() {
+                if cells.len() <= cell.series {
+                    cells.resize_with(cell.series + 1, Cell::default);
+                }
+                if let Some(known) = cells.get_mut(cell.series) {
+                    known.places.push((at, place));
+                }
+            }
+        }
+        Self { learned, cells }
+    }
+
+    pub(crate) fn learned(&self) -> &Learned {
+        &self.learned
+    }
+
+    /// What runs found in a cell, each with its number, oldest first.
+    pub fn cells<'a>(
+        &self,
+        series: usize,
+        runs: &'a [Run],
+    ) -> impl Iterator<Item = (usize, &'a Measured)> {
+        let places = self.cells.get(series).map_or(&[][..], |cell| &cell.places);
+        let cell = |(at, place): &(usize, usize)| Some((*at, runs.get(*at)?.cells.get(*place)?));
+        places.iter().filter_map(cell)
+    }
+
+    /// What these runs say of their versions in a cell. Of runs of the same versions within minutes the first
+    /// counts: they share its luck.
+    pub(crate) fn stars(
+        &self,
+        series: usize,
+        (runs, builds): (&[Run], &[Build]),
+        hours: &Hours,
+    ) -> &[Star] {
+        let Some(cell) = self.cells.get(series) else {
+            return &[];
+        };
+        cell.stars.get_or_init(|| {
+            let mut ended: BTreeMap<Vec<usize>, i64> = BTreeMap::new();
+            let mut apart = Vec::new();
+            for (at, cell) in self.cells(series, runs) {
+                let Some(run) = runs.get(at) else { continue };
+                let last = ended.insert(cell.versions(), run.ended_ms);
+                if last.is_none_or(|last| run.began_ms - last >= APART_MS) {
+                    apart.push(cell);
+                }
+            }
+            stars(&apart, builds, hours)
+        })
+    }
+}
