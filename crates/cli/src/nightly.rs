@@ -515,6 +515,8 @@ mod tests {
         for (name, ago) in [("raised", 5), ("tried", 3)] {
             let mut plan = deltabench_testkit::labs::plan(8);
             plan.command = words(&["deltabench", "nightly", "--anchor", "a", "b"]);
+            // The candidate follows the base in their order.
+            plan.servers[2].installation.version_num += 2;
             let at = now().1 - ago * hour;
             deltabench_testkit::labs::add(&mut store, (name, &plan), at);
             deltabench_testkit::small_run::keep(&mut store, name, [0.9, 1.0, 1.0]);
