@@ -15,8 +15,8 @@ pub fn normal_tail(z: f64) -> f64 {
     if z < 0.0 { 1.0 - tail } else { tail }
 }
 
-/// [`normal_tail`] in a fraction of its time, for sums of thousands of tails. It is right to nine digits after
-/// the point, [`normal_tail`] to fourteen.
+/// [`normal_tail`] in a fraction of its time, for sums of thousands of tails. It is right to nine digits
+/// after the point, [`normal_tail`] to fourteen.
 ///
 /// Source: P(Z > z) = erfc(z/√2)/2 (Abramowitz & Stegun 26.2.29), with rational approximations of erfc.
 pub(crate) fn quick_tail(z: f64) -> f64 {

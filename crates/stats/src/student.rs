@@ -13,8 +13,8 @@ use std::collections::HashMap;
 const KEPT: usize = 1024;
 
 thread_local! {
-    /// Quantiles of the upper half by the bits of their tail and degrees of freedom: computing one takes eight
-    /// tails, and a simulation of a thousand runs spent half of its time on those that it had already had.
+    /// Quantiles of the upper half by the bits of their tail and degrees of freedom: computing one takes
+    /// eight tails, and simulations spent a quarter of their time on those that they had already had.
     static KNOWN: RefCell<HashMap<(u64, u64), f64>> = RefCell::new(HashMap::new());
 }
 
