@@ -32,7 +32,7 @@ use deltabench_model::units::to_f64;
 use deltabench_observe::host_identity;
 use deltabench_report::words;
 use deltabench_run::session::SessionEnd;
-use deltabench_store::{LOCK_NAME, RunState, RunSummary, Store};
+use deltabench_store::{LOCK_NAME, RunState, Store};
 use deltabench_trend::TRIED_FOR_MS;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -367,6 +367,7 @@ impl Left {
         if is_busy || !is_alone {
             return Ok(left);
         }
+        let untold = store.untold().map_err(store_problem)?;
         for run in store.runs().map_err(store_problem)? {
             let is_fresh = now().1 - run.state_unix_ms <= TRIED_FOR_MS;
             let plan = store.plan(&run.run).map_err(store_problem)?;
@@ -374,7 +375,8 @@ impl Left {
                 continue;
             }
             if run.state == RunState::Finished {
-                if is_untold(&run, store)? {
+                // What counts instructions belongs to a run that says all.
+                if untold.contains(&run.run) && !run.counts {
                     left.untold.insert(run.run);
                 }
                 continue;
@@ -387,13 +389,6 @@ impl Left {
         }
         Ok(left)
     }
-}
-
-/// Whether no night has said what a run found.
-fn is_untold(run: &RunSummary, store: &Store) -> Result<bool, Failure> {
-    let told: Option<ToldByNight> = store.last_fact(&run.run, None).map_err(store_problem)?;
-    // What counts instructions belongs to a run that says all.
-    Ok(told.is_none() && !run.counts)
 }
 
 /// The runs of the lab.
@@ -466,12 +461,9 @@ fn conclude(
             _ => code,
         };
     }
-    for run in store.runs().map_err(store_problem)? {
-        let is_over = run.state == RunState::Finished && own.contains(&run.run);
-        if is_over && is_untold(&run, &store)? {
-            let told = ToldByNight(now().1);
-            { store.add_fact(&run.run, (None, None), &told) }.map_err(store_problem)?;
-        }
+    for run in store.untold().map_err(store_problem)?.intersection(&own) {
+        let told = ToldByNight(now().1);
+        { store.add_fact(run, (None, None), &told) }.map_err(store_problem)?;
     }
     Ok(code)
 }
@@ -512,6 +504,35 @@ mod tests {
         let fact = ToldByNight(5);
         store.add_fact("finished", (None, None), &fact).unwrap();
         assert!(Left::of(&store, true).unwrap().untold.is_empty());
+    }
+
+    #[test]
+    fn the_night_after_a_killed_one_tells_what_its_try_confirmed() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(directory.path()).unwrap();
+        let hour = 3_600_000;
+        // Killed after its try, and before its report.
+        for (name, ago) in [("raised", 5), ("tried", 3)] {
+            let mut plan = deltabench_testkit::labs::plan(8);
+            plan.command = words(&["deltabench", "nightly", "--anchor", "a", "b"]);
+            // The candidate follows the base in their order.
+            plan.servers[2].installation.version_num += 2;
+            let at = now().1 - ago * hour;
+            deltabench_testkit::labs::add(&mut store, (name, &plan), at);
+            deltabench_testkit::small_run::keep(&mut store, name, [0.9, 1.0, 1.0]);
+            { store.finish_run(name, RunState::Finished, at + hour / 6) }.unwrap();
+        }
+        let left = Left::of(&store, true).unwrap().untold;
+        let both = ["raised", "tried"].map(str::to_owned);
+        assert_eq!(left, BTreeSet::from(both));
+        let host = hosts(&store, &METRICS, None).unwrap().remove(0);
+        let night = changes_of_runs(&host, &left, &store).unwrap();
+        let said = night.lines.join("\n");
+        assert!(night.regressed && said.contains("confirmed"), "{said}");
+        assert!(said.contains("raised by raised, tried by tried"), "{said}");
+        // Without these runs the night would say nothing of it.
+        let none = changes_of_runs(&host, &BTreeSet::new(), &store).unwrap();
+        assert!(!none.regressed && !none.is_open);
     }
 
     #[test]

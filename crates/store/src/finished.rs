@@ -3,6 +3,7 @@
 use crate::error::StoreError;
 use crate::sealed_run::path_of;
 use crate::store::Store;
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 
 /// A finished run.
@@ -38,7 +39,22 @@ const SELECT: &str = "select r.name, b.at, s.at_unix_ms, \
     left join archived a on a.id = m.at and a.state = 'archived' \
     order by s.at_unix_ms, r.name";
 
+/// Finished runs of which no night has said what they found, as far as nights record that.
+const SELECT_UNTOLD: &str = "select r.name from run r \
+    join run_state s on s.id = (select max(id) from run_state where run = r.id) \
+    where s.state = 'finished' and s.id > (select max(run_state) from told_since) \
+    and not exists (select 1 from fact f where f.run = r.id and f.kind = 'night')";
+
 impl Store {
+    /// The finished runs of which no night has said what they found, by name. Runs that had ended before
+    /// nights recorded that are not among them.
+    ///
+    /// Errors: `Sqlite`.
+    pub fn untold(&self) -> Result<BTreeSet<String>, StoreError> {
+        let all: Vec<String> = self.collect(SELECT_UNTOLD, [], |row| row.get(0))?;
+        Ok(all.into_iter().collect())
+    }
+
     /// The finished runs, in the order in which they ended.
     ///
     /// Errors: `Sqlite`.
@@ -74,5 +90,59 @@ impl Store {
             ),
             Err(_) => format!(" {sha256} gone"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FILE_NAME;
+    use crate::migrations::MIGRATIONS;
+    use crate::runs::RunState;
+    use deltabench_model::fact::ToldByNight;
+    use rusqlite::Connection;
+
+    /// Takes the step back that says from when on nights record what they told.
+    fn as_before(lab: &std::path::Path) {
+        let raw = Connection::open(lab.join(FILE_NAME)).unwrap();
+        assert_eq!(MIGRATIONS[17].1, "told-nights");
+        raw.execute_batch("drop table told_since; delete from migration where number = 18")
+            .unwrap();
+    }
+
+    fn untold(store: &Store) -> Vec<String> {
+        store.untold().unwrap().into_iter().collect()
+    }
+
+    #[test]
+    fn what_ended_before_nights_recorded_what_they_told_is_not_told_again() {
+        let lab = tempfile::tempdir().unwrap();
+        let mut store = Store::open(lab.path()).unwrap();
+        let plan = deltabench_testkit::small_run::plan();
+        let run = |store: &mut Store, name: &str, state| {
+            store.create_run(name, &plan, RunState::Running, 1).unwrap();
+            store.finish_run(name, state, 2).unwrap();
+        };
+        run(&mut store, "told by an older version", RunState::Finished);
+        run(&mut store, "resumed later", RunState::Interrupted);
+        drop(store);
+        as_before(lab.path());
+        let mut store = Store::open(lab.path()).unwrap();
+        assert!(untold(&store).is_empty());
+        { store.finish_run("resumed later", RunState::Finished, 3) }.unwrap();
+        run(&mut store, "killed", RunState::Finished);
+        run(&mut store, "told", RunState::Finished);
+        let told = ToldByNight(9);
+        store.add_fact("told", (None, None), &told).unwrap();
+        assert_eq!(untold(&store), ["killed", "resumed later"]);
+        // In a lab where nights record it already, all that ended since the first such night counts.
+        drop(store);
+        as_before(lab.path());
+        let mut store = Store::open(lab.path()).unwrap();
+        assert!(untold(&store).is_empty());
+        run(&mut store, "killed again", RunState::Finished);
+        drop(store);
+        as_before(lab.path());
+        assert_eq!(untold(&Store::open(lab.path()).unwrap()), ["killed again"]);
     }
 }
