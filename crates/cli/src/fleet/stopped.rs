@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(found(&[]), []);
         // Whatever is measured needs nobody.
         let stopped = found(&[ended("7", 0, 73), ended("8", 1, 73)]);
-        assert_eq!(stopped, [expected.clone()]);
+        assert_eq!(stopped, std::slice::from_ref(&expected));
         let outcome = Outcome {
             code: 5,
             missing: 1,

@@ -19,22 +19,8 @@ pub(crate) fn axis(axis: Axis) -> &'static str {
     }
 }
 
-/// Where a table stands: `clients 4, storage gp3-3000`, with threads of targets where there are no clients.
-pub(crate) fn coordinates(table: &StudyTable) -> String {
-    let named = |axis: &str| match (table.worker, axis) {
-        ("thread", "clients") => "threads".to_owned(),
-        ("thread", "server") => "target".to_owned(),
-        _ => axis.to_owned(),
-    };
-    let texts: Vec<String> = table
-        .coordinates
-        .iter()
-        .map(|(axis, value)| format!("{} {value}", named(axis)))
-        .collect();
-    texts.join(", ")
-}
-
-/// The same in a sentence: ` at 4 clients, storage gp3-3000`; empty for a table without coordinates.
+/// Where a table stands, in a sentence: ` at 4 clients, storage gp3-3000`; empty for a table without
+/// coordinates.
 pub(crate) fn at_coordinates(table: &StudyTable) -> String {
     let texts: Vec<String> = table
         .coordinates
