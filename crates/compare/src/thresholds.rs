@@ -306,9 +306,9 @@ pub const TREND_SHARE: f64 = 0.25;
 /// A trend with a larger p than this is noise.
 pub const TREND_P: f64 = 0.05;
 
-/// CPU of processes that come and go is told from this share of CPU per operation on: half of the smallest δ
-/// from noise. The kernel counts it in ticks of 10 ms, which are up to 1 % of the CPU of a short visit.
-pub const SHORT_LIVED_SHARE: f64 = 0.01;
+/// CPU of processes that come and go is told from this share of CPU per operation on: the smallest δ from
+/// noise. The kernel counts it in ticks of 10 ms, and one of them is up to 1 % of the CPU of a short run.
+pub const SHORT_LIVED_SHARE: f64 = 0.02;
 
 /// False ones tolerated among the costs of a cell that are listed as moved (Benjamini-Hochberg), on average.
 pub const MOVED_FALSE: f64 = 0.05;
