@@ -162,9 +162,9 @@ fn repetitions_of_the_command_line_take_the_place_of_those_of_the_file() {
     assert_ne!(written, STUDY);
     let again = read(STUDY).repeated(3).unwrap();
     assert_eq!(again.parts(), read(&written).parts());
-    let refused = read(STUDY).repeated(1000).unwrap_err();
+    let refused = read(STUDY).repeated(2000).unwrap_err();
     assert!(
-        refused.error.starts_with("1000 repetitions make "),
+        refused.error.starts_with("2000 repetitions make 16000 parts"),
         "{refused}"
     );
 }
