@@ -164,7 +164,9 @@ fn repetitions_of_the_command_line_take_the_place_of_those_of_the_file() {
     assert_eq!(again.parts(), read(&written).parts());
     let refused = read(STUDY).repeated(2000).unwrap_err();
     assert!(
-        refused.error.starts_with("2000 repetitions make 16000 parts"),
+        refused
+            .error
+            .starts_with("2000 repetitions make 16000 parts"),
         "{refused}"
     );
 }
