@@ -37,11 +37,6 @@ pub struct Cluster {
 impl Cluster {
     /// Starts it, with a node for each list of features: `n1`, `n2`, …
     pub fn start(features: &[&str]) -> Self {
-        Self::start_with(features, "")
-    }
-
-    /// The same with more lines of configuration.
-    pub fn start_with(features: &[&str], more: &str) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         // Whoever runs the jobs must get through.
         fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -55,7 +50,7 @@ impl Cluster {
         }
         let munge = place.join("munge");
         fs::DirBuilder::new().mode(0o700).create(&munge).unwrap();
-        fs::write(cluster.conf(), configuration(place, features) + more).unwrap();
+        fs::write(cluster.conf(), configuration(place, features)).unwrap();
         cluster.run(
             "mungekey",
             &[
