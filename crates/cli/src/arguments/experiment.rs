@@ -18,8 +18,8 @@ pub struct RunArguments {
     /// `*` matches anything
     #[arg(long, value_name = "WHAT,WHAT", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Measure each part so many times, on new data each time; a fleet measures them on different hosts
-    /// [default: the file's]
+    /// Measure each part so many times, on new data each time; a fleet may use a host for each [default: the
+    /// file's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=REPETITIONS_MAX))]
     pub repetitions: Option<u32>,
     /// Seed of all random choices of the first part [default: the file's, or from the clock]
