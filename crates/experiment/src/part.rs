@@ -163,7 +163,7 @@ impl Axes {
             count if count > PARTS_MAX => Err(Problem::new(format!(
                 "{repetitions} repetitions make {count} parts, but a study has at most {PARTS_MAX}"
             ))
-            .detail("each part is a run of its own, and so is each of its repetitions")
+            .detail("each part is a run, and so is each of its repetitions")
             .hint("ask for fewer with --repetitions, or leave parts out with --only")),
             _ => Ok(self),
         }

@@ -132,8 +132,7 @@ impl Analysed {
         }
         if plan.confirms.is_some() {
             // By itself it cannot say whether anything came again.
-            let cells = comparison.cells.iter_mut();
-            cells.for_each(|cell| cell.confirmation = None);
+            { comparison.cells.iter_mut() }.for_each(|cell| cell.confirmation = None);
         }
         if let Some(second) = confirming {
             let later = seconds_later(&run, &second.run, store)?;

@@ -51,16 +51,13 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
     let own = lanes.lane(arguments.lane).ok_or_else(|| {
         Failure::Refused(Problem::new(format!("there is no lane {}", arguments.lane)))
     })?;
+    let read = (&spool, &lanes, &file);
     let host = match host_name(lanes.fixture.is_some()) {
         Ok(host) => host,
         // It ends its lanes at once, is idle again, and would be given all of them.
         Err((node, why)) => {
             let uid = node.clone();
-            return refuse(
-                (&spool, &lanes, &file),
-                (&HostName { uid, node }, own.lane),
-                &why,
-            );
+            return refuse(read, (&HostName { uid, node }, own.lane), &why);
         }
     };
     say(&format!(
@@ -76,13 +73,7 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         Ok(Some(lock)) => lock,
         Ok(None) => return Ok(AGAIN),
         // A disk that is full, or a link in its place.
-        Err(problem) => {
-            return refuse(
-                (&spool, &lanes, &file),
-                (&host, own.lane),
-                &in_words(&problem),
-            );
-        }
+        Err(problem) => return refuse(read, (&host, own.lane), &in_words(&problem)),
     };
     let disk = disk::local_directory(file.local.as_deref());
     let made = disk::make_local(&disk, file.local.is_none());

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long a visit may go on after SIGTERM. Slurm sends SIGKILL after its KillWait, 30 s by default, and then
-/// directories and control groups would stay: the rest of that time is for servers to end. A visit of a
+/// How long a visit may go on after SIGTERM. Slurm sends SIGKILL after its KillWait, 30 s by default, and
+/// then directories and control groups would stay: the rest of that time is for servers to end. A visit of a
 /// benchmark that loads tables may take hours.
 const GRACE: Duration = Duration::from_secs(15);
 
