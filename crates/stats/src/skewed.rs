@@ -78,7 +78,7 @@ impl Skewness {
 ///
 /// With z a value less their mean and h its part of `apart`, the third central moment is the mean of
 /// z³/4 − 9/4 z h²: 3/4 of the third moment of a draw, from the k-statistic of the three draws. Normal draws
-/// show a skewness of [`NORMAL_SD`] / √n by chance, so that much is taken off.
+/// show a skewness of 1.22 / √n by chance, so that much is taken off.
 ///
 /// Shape:  without a second, that is `apart` all zero, and for fewer than three values there is none.
 /// Source: k-statistics, Fisher 1929, of three draws.
