@@ -259,6 +259,8 @@ fn pages_for_browsers_can_be_written() {
     published(directory.path(), &Path::new(&pages).join("lab"), true);
     let run = "20261201-000000-aaaa";
     labs::add(&mut store, (run, &labs::plan(0)), 1_796_083_200_000);
+    // Without it the run counts as killed.
+    let _lock = store.lock_run(run).unwrap();
     let mut lab = Lab::open(directory.path(), true).unwrap();
     let live = page(&mut lab, &Route::Live(run.to_owned()), false)
         .unwrap()
