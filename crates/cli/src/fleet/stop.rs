@@ -39,13 +39,18 @@ impl Stop {
         })?;
         let heard = stop.clone();
         std::thread::spawn(move || {
+            let mut is_urgent = false;
             for signal in signals.forever() {
                 if signal == SIGUSR1 {
                     heard.ask();
                 } else if !heard.asked.load(Ordering::SeqCst) {
                     heard.ask_within(GRACE);
-                } else if heard.now.swap(true, Ordering::SeqCst) {
+                } else if is_urgent {
                     std::process::exit(i32::from(interrupt::STATUS));
+                } else {
+                    // The end of a visit sets `now`, too, and then the lane still has to say how it ended.
+                    is_urgent = true;
+                    heard.now.store(true, Ordering::SeqCst);
                 }
             }
         });
