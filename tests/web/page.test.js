@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { resolve } from 'node:path';
-import { on, phone, picture, pictures, throughAll } from './browser.js';
+import { on, phone, picture, pictures, soon, throughAll } from './browser.js';
 
 const forestNames = (page) =>
   page.$$eval('#forest-chart svg text', (all) => all.map((one) => one.textContent).filter((name) => /, \d+ clients?/.test(name)));
@@ -39,14 +39,14 @@ describe('the report page', () => {
       const said = () => page.locator('.flame .said').textContent();
       await chart.focus();
       await page.keyboard.press('ArrowDown');
-      assert.match(await said(), /^\w+: \d+ → \d+ instructions, [+−]/);
+      await soon(async () => assert.match(await said(), /^\w+: \d+ → \d+ instructions, [+−]/));
       await page.keyboard.press('Enter');
-      assert.ok(await frames() < whole);
+      await soon(async () => assert.ok(await frames() < whole));
       await page.keyboard.press('Escape');
-      assert.equal(await frames(), whole);
+      await soon(async () => assert.equal(await frames(), whole));
       await page.selectOption('[data-widths]', 'difference');
       await page.fill('[data-find]', 'LWLock');
-      assert.match(await said(), /frames match .*own instructions: \+108$/);
+      await soon(async () => assert.match(await said(), /frames match .*own instructions: \+108$/));
       const [file] = await Promise.all([page.waitForEvent('download'), page.click('[data-file=folded]')]);
       assert.match(file.suggestedFilename(), /\.folded$/);
       await picture(page, 'explained');
@@ -77,8 +77,11 @@ describe('the report page', () => {
       await chart.scrollIntoViewIfNeeded();
       await page.waitForSelector('#host-0 svg');
       const drawn = () => page.$$eval('#host-0 svg path', (all) => all.filter((one) => (one.getAttribute('d') ?? '').length > 2000).length);
-      const before = await drawn();
-      assert.ok(before >= 4, `${before} long lines`);
+      const before = await soon(async () => {
+        const lines = await drawn();
+        assert.ok(lines >= 4, `${lines} long lines`);
+        return lines;
+      });
       const name = await textIn(page, '#host-0', 'cpu user');
       await name.click();
       await page.waitForFunction((wanted) => [...document.querySelectorAll('#host-0 svg path')].filter((one) => (one.getAttribute('d') ?? '').length > 2000).length === wanted, before - 1);
@@ -101,7 +104,7 @@ describe('the report page', () => {
   it('zooms all charts of the host together', async () => {
     await on('rich', {}, async (page) => {
       await page.locator('#host-1').scrollIntoViewIfNeeded();
-      await page.waitForSelector('#host-1 svg');
+      await Promise.all(['#host-0 svg', '#host-1 svg'].map((chart) => page.waitForSelector(chart)));
       const ticks = (id) => page.$$eval(`#${id} svg text`, (all) => all.map((one) => one.textContent).filter((tick) => /^\d\d:\d\d/.test(tick)).join(' '));
       const [first, second] = [await ticks('host-0'), await ticks('host-1')];
       const box = await page.locator('#host-0').boundingBox();
@@ -109,21 +112,22 @@ describe('the report page', () => {
       await page.keyboard.down('Control');
       for (let turn = 0; turn < 8; turn += 1) await page.mouse.wheel(0, -200);
       await page.keyboard.up('Control');
-      await page.waitForTimeout(300);
-      assert.notEqual(await ticks('host-0'), first);
-      assert.notEqual(await ticks('host-1'), second);
+      await soon(async () => {
+        assert.notEqual(await ticks('host-0'), first);
+        assert.notEqual(await ticks('host-1'), second);
+      });
     });
   });
 
   it('filters forest, table and cards alike by text, group and verdict', async () => {
     await on('rich', {}, async (page) => {
       const all = (await tableNames(page)).length;
-      assert.equal((await forestNames(page)).length, all);
-      const same = async (wanted) => {
+      await soon(async () => assert.equal((await forestNames(page)).length, all));
+      const same = (wanted) => soon(async () => {
         const [table, forest] = [await tableNames(page), await forestNames(page)];
         const cards = await page.locator('article:not([hidden])').count();
         assert.deepEqual([table.length, forest.length, cards], [wanted, wanted, wanted]);
-      };
+      });
       await page.fill('#find', 'range-');
       await same(4);
       assert.match(await page.locator('#shown').textContent(), /4 of 16/);
@@ -165,12 +169,14 @@ describe('the report page', () => {
   it('orders the forest by effect, name and verdict, and shows other metrics', async () => {
     await on('rich', {}, async (page) => {
       await page.selectOption('#order', 'effect');
-      assert.match((await forestNames(page))[0], /range-covered-si/);
+      await soon(async () => assert.match((await forestNames(page))[0], /range-covered-si/));
       await page.selectOption('#order', 'name');
-      const names = (await forestNames(page)).map((name) => name.replace(/ on .*/, ''));
-      assert.deepEqual(names, [...names].sort((a, b) => a.localeCompare(b, 'en', { numeric: true })));
+      await soon(async () => {
+        const names = (await forestNames(page)).map((name) => name.replace(/ on .*/, ''));
+        assert.deepEqual(names, [...names].sort((a, b) => a.localeCompare(b, 'en', { numeric: true })));
+      });
       await page.selectOption('#order', 'verdict');
-      assert.match((await forestNames(page))[0], /range-covered-si/);
+      await soon(async () => assert.match((await forestNames(page))[0], /range-covered-si/));
       const note = () => page.locator('#forest-note').textContent();
       for (const metric of ['CPU/op', 'latency p50', 'latency p99']) {
         await page.selectOption('#metric', { label: metric });
@@ -201,16 +207,16 @@ describe('the report page', () => {
     await on('rich', {}, async (page) => {
       const tip = page.locator('.floating');
       await page.locator('.numbers tbody tr').nth(3).hover();
-      assert.match(await tip.textContent(), /ratio \[95 %\]/);
+      await soon(async () => assert.match(await tip.textContent(), /ratio \[95 %\]/));
       await page.locator('.numbers th[data-sort="errors"] button').focus();
       await page.keyboard.press('Tab');
-      assert.match(await tip.textContent(), /point-query, 1 client/);
+      await soon(async () => assert.match(await tip.textContent(), /point-query, 1 client/));
       await page.keyboard.press('Escape');
-      assert.equal(await tip.isVisible(), false);
+      await soon(async () => assert.equal(await tip.isVisible(), false));
       const strip = page.locator('#cell-4-2 svg.rounds').first();
       await strip.scrollIntoViewIfNeeded();
       await strip.hover();
-      assert.match(await tip.textContent(), /block \d+.*round \d+[+−]\d/);
+      await soon(async () => assert.match(await tip.textContent(), /block \d+.*round \d+[+−]\d/));
     });
   });
 
@@ -298,7 +304,7 @@ describe('the report page', () => {
     for (const name of ['started', 'nothing']) {
       await on(name, {}, async (page) => {
         await throughAll(page);
-        assert.equal((await forestNames(page)).length, (await tableNames(page)).length);
+        await soon(async () => assert.equal((await forestNames(page)).length, (await tableNames(page)).length));
       });
     }
   });
@@ -309,7 +315,7 @@ describe('the report page', () => {
         const [navigation] = performance.getEntriesByType('navigation');
         return { ready: navigation.domContentLoadedEventEnd, loaded: navigation.loadEventEnd };
       });
-      assert.equal((await forestNames(page)).length, 100);
+      await soon(async () => assert.equal((await forestNames(page)).length, 100));
       assert.equal((await tableNames(page)).length, 100);
       // Not a gate: machines differ.
       test.diagnostic(`100 cells and an hour of series: ready after ${Math.round(times.ready)} ms, loaded after ${Math.round(times.loaded)} ms`);

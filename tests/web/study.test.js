@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { resolve } from 'node:path';
-import { on, phone, picture, pictures, throughAll } from './browser.js';
+import { on, phone, picture, pictures, soon, throughAll } from './browser.js';
 
 describe('the page of a study', () => {
   const rowsOf = (page, table) =>
@@ -74,15 +74,15 @@ describe('the page of a study', () => {
     await on('study-small', {}, async (page) => {
       const tip = page.locator('.floating');
       await page.locator('#table-1 tr[data-row="2"] td').nth(2).hover();
-      assert.match(await tip.textContent(), /range-covered-si.*inconclusive: no answer.*0\.9390 \[/);
+      await soon(async () => assert.match(await tip.textContent(), /range-covered-si.*inconclusive: no answer.*0\.9390 \[/));
       await page.locator('#table-1 tr[data-row="0"] td').first().focus();
       await page.keyboard.press('ArrowRight');
       await page.keyboard.press('ArrowDown');
-      assert.match(await tip.textContent(), /hot-points.*unfit/);
+      await soon(async () => assert.match(await tip.textContent(), /hot-points.*unfit/));
       await page.keyboard.press('ArrowRight');
-      assert.match(await tip.textContent(), /not measured/);
+      await soon(async () => assert.match(await tip.textContent(), /not measured/));
       await page.keyboard.press('Escape');
-      assert.equal(await tip.isVisible(), false);
+      await soon(async () => assert.equal(await tip.isVisible(), false));
     });
   });
 
@@ -91,10 +91,10 @@ describe('the page of a study', () => {
       await page.locator('#clients-chart').scrollIntoViewIfNeeded();
       await page.waitForSelector('#clients-chart svg');
       const label = () => page.locator('#clients-chart').getAttribute('aria-label');
-      assert.match(await label(), /32 lines/);
+      await soon(async () => assert.match(await label(), /32 lines/));
       await page.selectOption('#lines-are', 'servers');
-      assert.match(await label(), /hot-points.* 3 lines/);
-      assert.ok((await page.locator('#clients-chart svg text', { hasText: 'linear' }).count()) > 0);
+      await soon(async () => assert.match(await label(), /hot-points.* 3 lines/));
+      await page.locator('#clients-chart svg text', { hasText: 'linear' }).first().waitFor();
       const kinds = await page.$$eval('#lines-figure option', (all) => all.map((one) => one.value));
       assert.deepEqual(kinds, ['ratio', 'efficiency', 'cpu', 'absolute']);
       for (const kind of kinds) {

@@ -433,8 +433,7 @@ fn jobs_survive_their_controller(cluster: &Cluster) {
     wait_for("both", 30, || {
         (directory.join("here.1").exists() && directory.join("here.2").exists()).then_some(())
     });
-    // States are written within five seconds; a killed controller would know less.
-    std::thread::sleep(Duration::from_secs(6));
+    cluster.wait_until_saved(&job);
     cluster.kill("slurmctld");
     let hasty = Slurm {
         patience: Duration::ZERO,

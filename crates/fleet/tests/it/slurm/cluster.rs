@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Waits until a question has an answer.
 pub fn wait_for<T>(what: &str, seconds: u64, mut ask: impl FnMut() -> Option<T>) -> T {
@@ -87,6 +87,20 @@ impl Cluster {
 
     pub fn start_controller(&self) {
         self.spawn("slurmctld", "slurmctld", &["-D"]);
+    }
+
+    /// Waits until what the controller knows of a running job is on disk; killed before, it would know less.
+    ///
+    /// It writes some seconds after each change, later on a busy machine. So we make a change and wait for its file.
+    pub fn wait_until_saved(&self, job: &str) {
+        let asked = SystemTime::now();
+        let changed = format!("JobId={job}");
+        self.run("scontrol", &["update", &changed, "Comment=saved"]);
+        let file = self.scratch.path().join("state/job_state");
+        wait_for("saved states", 60, || {
+            let written = fs::metadata(&file).ok()?.modified().ok()?;
+            (written > asked).then_some(())
+        });
     }
 
     fn wait_until_idle(&self, nodes: usize) {
