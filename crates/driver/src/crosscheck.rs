@@ -122,35 +122,39 @@ pub fn run_own_client(
     endpoint: &Endpoint,
     login: &Login,
 ) -> Result<PeerOutcome, Problem> {
-    let servers = [(endpoint.clone(), login.clone())];
-    let work = || {
-        let lane = LaneSpec {
-            servers: &servers,
-            executable: run.executable,
-            clients: run.clients,
-            jobs: run.jobs,
-            cores: run.affinity,
-            op_timeout: OP_TIMEOUT,
-            rate: None,
-        };
-        let mut lane = Lane::connect(&lane).map_err(io::Error::other)?;
-        Ok(lane.run_slice(
-            0,
-            SliceRequest {
-                operations: run.operations,
-                seed: run.seed,
-                first_operation: 0,
-            },
-        ))
+    let work = || own_slice(&mut own_lane(run, endpoint, login)?, run.operations, run.seed);
+    on_cores(run.affinity, work).map_err(|error| cannot("our own client", &error))
+}
+
+/// Opens the connections of our own client.
+pub(crate) fn own_lane(run: &OwnRun<'_>, endpoint: &Endpoint, login: &Login) -> io::Result<Lane> {
+    let lane = LaneSpec {
+        servers: &[(endpoint.clone(), login.clone())],
+        executable: run.executable,
+        clients: run.clients,
+        jobs: run.jobs,
+        cores: run.affinity,
+        op_timeout: OP_TIMEOUT,
+        rate: None,
     };
-    let outcome = on_cores(run.affinity, work).map_err(|error| cannot("our own client", &error))?;
+    Lane::connect(&lane).map_err(io::Error::other)
+}
+
+/// A slice of our own client; an operation that fails is an error.
+pub(crate) fn own_slice(lane: &mut Lane, operations: u64, seed: u64) -> io::Result<PeerOutcome> {
+    let request = SliceRequest {
+        operations,
+        seed,
+        first_operation: 0,
+    };
+    let outcome = lane.run_slice(0, request);
     if outcome.void.is_some() || outcome.failed > 0 {
         let first = outcome
             .errors
             .first()
             .map(|error| format!("{} (SQLSTATE {})", error.first_message, error.sqlstate));
         let detail = outcome.void_detail.or(first).unwrap_or_default();
-        return Err(Problem::new("our own client failed").detail(detail));
+        return Err(io::Error::other(detail));
     }
     Ok(PeerOutcome {
         operations: outcome.operations,

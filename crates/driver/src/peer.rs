@@ -70,7 +70,7 @@ pub struct PeerRun<'a> {
 }
 
 /// What a run came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PeerOutcome {
     pub operations: u64,
     /// Their time by the tool's own account, nanoseconds.
@@ -285,6 +285,13 @@ pub fn run_peer(
 }
 
 impl PeerOutcome {
+    /// Adds another part of the same run.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.operations += other.operations;
+        self.duration_ns += other.duration_ns;
+        self.client_cpu_ns += other.client_cpu_ns;
+    }
+
     /// What is left of a run without its start-up. Durations are the tool's own account and need no
     /// correction but that for the operations of the start-up run, which are too few to matter.
     #[must_use]

@@ -1,12 +1,18 @@
 //! Our own client against the peers, in the same minutes on the same server.
 
-use crate::crosscheck::{OwnRun, run_own_client};
-use crate::peer::{Peer, PeerOutcome, PeerRun, PeerWork, bare, cannot, on_cores, run_whole};
+use crate::crosscheck::{OwnRun, own_lane, own_slice};
+use crate::lane::Lane;
+use crate::peer::bare::Bare;
+use crate::peer::{Peer, PeerOutcome, PeerRun, PeerWork, cannot, on_cores, run_whole};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::Placement;
 use deltabench_model::problem::Problem;
 use deltabench_workload::mix;
 use std::io;
+
+/// Slices of a run of our own client, and of the one that takes turns with it: in a run of 1.5 s, the default of
+/// `selfbench client`, they are about as long as those of a measurement (40 ms).
+const TURNS: u64 = 40;
 
 /// Start-up runs of a peer for each cell; the median counts.
 const START_UPS: usize = 5;
@@ -52,7 +58,7 @@ pub struct PeerComparison {
 }
 
 /// A pair of runs of the same round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SelfbenchRound {
     /// Our own client.
     pub own: PeerOutcome,
@@ -65,8 +71,8 @@ pub enum Rival {
     Peer(Peer),
     /// Our own client with one thread.
     OneThread,
-    /// The system calls alone: the same bytes sent and received in a loop that draws nothing, reads no clock
-    /// and keeps no histogram.
+    /// The system calls alone: the bytes of the same operations sent and received in a loop that draws
+    /// nothing, reads no clock and keeps no histogram.
     Bare,
 }
 
@@ -87,8 +93,8 @@ impl Rival {
 /// `place` is called before each cell: it pins the server (its postmaster, so that new server processes
 /// inherit) and returns the cores for the client, none for all. Every run uses new connections. Our own CPU
 /// is that of the threads that send and receive; a peer's is that of its process less the median of five
-/// start-ups. The bare system calls ask for the same rows again and again, which is less work for the server:
-/// of them CPU compares, throughput does not.
+/// start-ups. The bare system calls, or our client with one thread, take turns with our client, slice by
+/// slice with the same operations: the host's speed changes from second to second.
 ///
 /// Errors: the first run that fails, ours or a peer's.
 pub fn selfbench_client(
@@ -117,10 +123,7 @@ fn compare(
     peers: &[Peer],
     cores: &[usize],
 ) -> Result<Vec<PeerComparison>, Problem> {
-    let mut rivals = match cell.jobs {
-        1 => vec![Contender::Bare],
-        _ => vec![Contender::OneThread],
-    };
+    let mut rivals = vec![Contender::InTurns];
     for &peer in peers {
         let run = peer_run(spec, cell, peer, cores);
         rivals.push(Contender::Peer(run, start_up(spec, &run)?));
@@ -129,24 +132,30 @@ fn compare(
         .iter()
         .map(|contender| PeerComparison {
             cell: *cell,
-            rival: contender.rival(),
+            rival: contender.rival(cell),
             rounds: Vec::new(),
         })
         .collect();
     for round in 0..spec.rounds {
         let key = |what: u64| mix(spec.seed, &[number, u64::from(round), what]);
-        let mut order: Vec<usize> = (0..=rivals.len()).collect();
+        let mut order: Vec<usize> = (0..rivals.len()).collect();
         order.sort_by_key(|&at| key(deltabench_model::units::count(at)));
         let mut own = None;
         let mut theirs = vec![None; rivals.len()];
         for at in order {
-            // The one place past the rivals is ours.
-            match (rivals.get(at), theirs.get_mut(at)) {
-                (Some(contender), Some(place)) => {
-                    *place = Some(contender.run(spec, cell, cores, key(u64::MAX))?);
+            let (Some(contender), Some(place)) = (rivals.get(at), theirs.get_mut(at)) else {
+                continue;
+            };
+            *place = Some(match contender {
+                Contender::InTurns => {
+                    let turns = in_turns(spec, cell, cores, key(u64::MAX))?;
+                    own = Some(turns.own);
+                    turns.rival
                 }
-                _ => own = Some(run_own(spec, cell, cores, key(u64::MAX))?),
-            }
+                Contender::Peer(run, start_up) => {
+                    run_whole(run, spec.endpoint, spec.login)?.less(start_up)
+                }
+            });
         }
         for (row, rival) in rows.iter_mut().zip(theirs) {
             if let (Some(own), Some(rival)) = (own, rival) {
@@ -157,46 +166,88 @@ fn compare(
     Ok(rows)
 }
 
-/// Who takes part in a round beside our own client.
+/// Who takes part in a round.
 enum Contender<'a> {
-    /// The bare system calls.
-    Bare,
-    /// Our own client with one thread.
-    OneThread,
+    /// Our own client, and another that takes turns with it.
+    InTurns,
     /// A peer, and what its start-up costs.
     Peer(PeerRun<'a>, PeerOutcome),
 }
 
 impl Contender<'_> {
-    fn rival(&self) -> Rival {
+    fn rival(&self, cell: &SelfbenchCell) -> Rival {
         match self {
-            Self::Bare => Rival::Bare,
-            Self::OneThread => Rival::OneThread,
+            Self::InTurns if cell.jobs > 1 => Rival::OneThread,
+            Self::InTurns => Rival::Bare,
             Self::Peer(run, _) => Rival::Peer(run.peer),
         }
     }
+}
 
-    fn run(
-        &self,
-        spec: &SelfbenchSpec<'_>,
-        cell: &SelfbenchCell,
-        cores: &[usize],
-        seed: u64,
-    ) -> Result<PeerOutcome, Problem> {
-        match self {
-            Self::OneThread => run_own(spec, &SelfbenchCell { jobs: 1, ..*cell }, cores, seed),
-            Self::Peer(run, start_up) => {
-                Ok(run_whole(run, spec.endpoint, spec.login)?.less(start_up))
+/// Who takes turns with our own client.
+enum Partner<'a> {
+    Bare(Bare<'a>),
+    OneThread(Lane),
+}
+
+/// Our own client and the one that takes turns with it, over connections of their own.
+fn in_turns(
+    spec: &SelfbenchSpec<'_>,
+    cell: &SelfbenchCell,
+    cores: &[usize],
+    seed: u64,
+) -> Result<SelfbenchRound, Problem> {
+    let executable = cell.work.executable(spec.rows);
+    let run = OwnRun {
+        executable: &executable,
+        clients: cell.clients,
+        jobs: cell.jobs,
+        operations: cell.operations,
+        seed,
+        affinity: cores,
+    };
+    let work = || {
+        let mut own = own_lane(&run, spec.endpoint, spec.login)?;
+        let mut partner = match cell.jobs {
+            1 => Partner::Bare(
+                Bare::connect(spec.endpoint, spec.login, &executable, cell.clients)
+                    .map_err(io::Error::other)?,
+            ),
+            _ => Partner::OneThread(own_lane(
+                &OwnRun { jobs: 1, ..run },
+                spec.endpoint,
+                spec.login,
+            )?),
+        };
+        let mut sum = SelfbenchRound::default();
+        for (turn, operations) in slices(cell.operations) {
+            let seed = mix(seed, &[turn]);
+            // Drawn, so that neither has the better place.
+            for ours in [seed % 2 == 0, seed % 2 != 0] {
+                match (ours, &mut partner) {
+                    (true, _) => sum.own.add(&own_slice(&mut own, operations, seed)?),
+                    (false, Partner::OneThread(lane)) => {
+                        sum.rival.add(&own_slice(lane, operations, seed)?);
+                    }
+                    (false, Partner::Bare(bare)) => {
+                        let slice = bare.slice(operations, seed).map_err(io::Error::other)?;
+                        sum.rival.add(&slice);
+                    }
+                }
             }
-            Self::Bare => on_cores(cores, || {
-                let executable = cell.work.executable(spec.rows);
-                let (clients, operations) = (cell.clients, cell.operations);
-                bare::run(spec.endpoint, spec.login, &executable, clients, operations)
-                    .map_err(io::Error::other)
-            })
-            .map_err(|error| cannot("the bare system calls", &error)),
         }
-    }
+        Ok(sum)
+    };
+    on_cores(cores, work).map_err(|error| cannot("our own client", &error))
+}
+
+/// The slices of a run, numbered, each with its operations.
+fn slices(operations: u64) -> impl Iterator<Item = (u64, u64)> {
+    let turns = TURNS.min(operations.max(1));
+    (0..turns).map(move |turn| {
+        let until = |turn: u64| operations * turn / turns;
+        (turn, until(turn + 1) - until(turn))
+    })
 }
 
 fn peer_run<'a>(
@@ -240,22 +291,18 @@ fn start_up(spec: &SelfbenchSpec<'_>, run: &PeerRun<'_>) -> Result<PeerOutcome, 
         .ok_or_else(|| Problem::new("no start-up was measured"))
 }
 
-fn run_own(
-    spec: &SelfbenchSpec<'_>,
-    cell: &SelfbenchCell,
-    cores: &[usize],
-    seed: u64,
-) -> Result<PeerOutcome, Problem> {
-    run_own_client(
-        &OwnRun {
-            executable: &cell.work.executable(spec.rows),
-            clients: cell.clients,
-            jobs: cell.jobs,
-            operations: cell.operations,
-            seed,
-            affinity: cores,
-        },
-        spec.endpoint,
-        spec.login,
-    )
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_have_all_operations_of_a_run() {
+        for operations in [1, 39, 40, 1000, 123_457] {
+            let all: Vec<(u64, u64)> = slices(operations).collect();
+            assert_eq!(all.iter().map(|(_, some)| some).sum::<u64>(), operations);
+            assert!(all.iter().all(|(_, some)| *some > 0), "{operations}");
+            let numbers = (0..).zip(&all);
+            assert!(numbers.into_iter().all(|(number, slice)| slice.0 == number));
+        }
+    }
 }

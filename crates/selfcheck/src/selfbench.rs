@@ -211,7 +211,11 @@ fn plan(installation: &Installation, clients: u32, seed: u64) -> Plan {
         tables: 1,
         rows: ROWS,
     };
-    server::plan(installation, vec![cell], data, seed)
+    let mut plan = server::plan(installation, vec![cell], data, seed);
+    // Two clients are connected at a time, and a peer's connections may still be closing.
+    let connections = clients.saturating_mul(3).max(MAX_CONNECTIONS);
+    plan.settings = vec![("max_connections".to_owned(), connections.to_string())];
+    plan
 }
 
 /// What was measured, as it is written.
