@@ -122,7 +122,13 @@ pub fn run_own_client(
     endpoint: &Endpoint,
     login: &Login,
 ) -> Result<PeerOutcome, Problem> {
-    let work = || own_slice(&mut own_lane(run, endpoint, login)?, run.operations, run.seed);
+    let work = || {
+        own_slice(
+            &mut own_lane(run, endpoint, login)?,
+            run.operations,
+            run.seed,
+        )
+    };
     on_cores(run.affinity, work).map_err(|error| cannot("our own client", &error))
 }
 

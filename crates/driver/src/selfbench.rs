@@ -10,8 +10,8 @@ use deltabench_model::problem::Problem;
 use deltabench_workload::mix;
 use std::io;
 
-/// Slices of a run of our own client, and of the one that takes turns with it: in a run of 1.5 s, the default of
-/// `selfbench client`, they are about as long as those of a measurement (40 ms).
+/// Slices of a run of our own client, and of the one that takes turns with it: in a run of 1.5 s, the default
+/// of `selfbench client`, they are about as long as those of a measurement (40 ms).
 const TURNS: u64 = 40;
 
 /// Start-up runs of a peer for each cell; the median counts.
@@ -187,7 +187,7 @@ impl Contender<'_> {
 /// Who takes turns with our own client.
 enum Partner<'a> {
     Bare(Bare<'a>),
-    OneThread(Lane),
+    OneThread(Box<Lane>),
 }
 
 /// Our own client and the one that takes turns with it, over connections of their own.
@@ -213,17 +213,17 @@ fn in_turns(
                 Bare::connect(spec.endpoint, spec.login, &executable, cell.clients)
                     .map_err(io::Error::other)?,
             ),
-            _ => Partner::OneThread(own_lane(
-                &OwnRun { jobs: 1, ..run },
-                spec.endpoint,
-                spec.login,
-            )?),
+            _ => {
+                let one = OwnRun { jobs: 1, ..run };
+                Partner::OneThread(Box::new(own_lane(&one, spec.endpoint, spec.login)?))
+            }
         };
         let mut sum = SelfbenchRound::default();
         for (turn, operations) in slices(cell.operations) {
             let seed = mix(seed, &[turn]);
             // Drawn, so that neither has the better place.
-            for ours in [seed % 2 == 0, seed % 2 != 0] {
+            let first = seed.is_multiple_of(2);
+            for ours in [first, !first] {
                 match (ours, &mut partner) {
                     (true, _) => sum.own.add(&own_slice(&mut own, operations, seed)?),
                     (false, Partner::OneThread(lane)) => {

@@ -17,6 +17,7 @@ use deltabench_model::units::{index, seconds, to_f64, to_u64};
 use deltabench_observe::{own_affinity, pin_tree};
 use deltabench_run::fleet::{Fleet, Host};
 use deltabench_run::load::address_for;
+use deltabench_run::planning::MAX_CONNECTIONS;
 use deltabench_run::remote::only_own;
 use deltabench_run::schedule::BlockSchedule;
 use deltabench_run::visit::Address;

@@ -91,7 +91,8 @@ impl Cluster {
 
     /// Waits until what the controller knows of a running job is on disk; killed before, it would know less.
     ///
-    /// It writes some seconds after each change, later on a busy machine. So we make a change and wait for its file.
+    /// It writes some seconds after each change, later on a busy machine. So we make a change and wait for
+    /// its file.
     pub fn wait_until_saved(&self, job: &str) {
         let asked = SystemTime::now();
         let changed = format!("JobId={job}");
