@@ -25,6 +25,7 @@ pub mod setup;
 pub mod shown;
 mod sizes;
 mod statistics;
+mod turns;
 pub(crate) mod watch;
 
 pub use benchmark::Insert;
@@ -33,7 +34,7 @@ pub use figures::insert_report;
 pub use metrics::{INSERT_METRICS, is_published};
 pub use quartile::{Quartile, ShareColour};
 pub use reading::InsertReader;
-pub use record::{StepRecord, steps};
+pub use record::{StepRecord, StepTurn, steps};
 pub use report::{
     InsertReport, PassFigures, RelativeStep, ServerFigures, Settled, Spread, StepColumn,
     StepFigures,

@@ -94,6 +94,7 @@ fn setup(arguments: &InsertArguments) -> Result<InsertSetup, Problem> {
         long_transaction_seconds: long_transaction
             .transpose()?
             .map(|seconds| u32::try_from(to_u64(seconds)).unwrap_or(u32::MAX)),
+        turns: arguments.turns,
     })
 }
 
