@@ -272,13 +272,10 @@ impl<'a> StepRunner<'a> {
         self.run_and_then(None, |_| {})
     }
 
-    /// As [`StepRunner::run`], cut into turns if the step can be cut. Between the last answer and the end of the connections, whose processes take
-    /// what the kernel counts of them along, `counted` hears the CPU of this thread, nanoseconds.
-    pub fn run_and_then(
-        self,
-        turns: Option<Turns<'_>>,
-        counted: impl FnOnce(u64),
-    ) -> StepOutcome {
+    /// As [`StepRunner::run`], cut into turns if the step can be cut. Between the last answer and the end of
+    /// the connections, whose processes take what the kernel counts of them along, `counted` hears the CPU of
+    /// this thread, nanoseconds.
+    pub fn run_and_then(self, turns: Option<Turns<'_>>, counted: impl FnOnce(u64)) -> StepOutcome {
         let Self {
             spec,
             mut work,

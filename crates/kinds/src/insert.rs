@@ -5,6 +5,7 @@
 //! inserts less than was asked has had less to do. [`insert_report`] puts the published figures beside that.
 //! Void steps are in no figure.
 
+mod baton;
 mod benchmark;
 mod blocks;
 mod colour;

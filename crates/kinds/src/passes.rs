@@ -178,8 +178,8 @@ impl Place<'_> {
     }
 }
 
-/// Stores what came out in a cell, with the series so far, and tells how far the block is, in which the server
-/// has this place.
+/// Stores what came out in a cell, with the series so far, and tells how far the block is. The server has
+/// this place in it.
 ///
 /// Errors: a store that cannot be written.
 pub(crate) fn keep(

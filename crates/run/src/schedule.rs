@@ -254,7 +254,11 @@ pub fn pass_order(plan: &Plan, block: u32) -> Vec<ServerId> {
 /// rounds as there are servers each has each place once.
 pub fn insert_turn_order(plan: &Plan, block: u32, cell: CellId, round: u32) -> Vec<ServerId> {
     let servers = u32::try_from(plan.servers.len()).unwrap_or(u32::MAX).max(1);
-    let key = [u64::from(block), u64::from(cell.0), u64::from(round / servers)];
+    let key = [
+        u64::from(block),
+        u64::from(cell.0),
+        u64::from(round / servers),
+    ];
     let mut order: Vec<ServerId> = ServerId::each().take(plan.servers.len()).collect();
     order.shuffle(&mut draw(plan, purpose::INSERT_TURNS, &key));
     order.rotate_left(usize::try_from(round % servers).unwrap_or(0));

@@ -45,7 +45,9 @@ impl FrozenServer {
         let main = Handle::open(postmaster)
             .ok_or_else(|| refused(format!("process {postmaster} is gone")))?;
         let deadline = Instant::now() + FREEZE_LIMIT;
-        frozen.stop(main).map_err(|error| refused(error.to_string()))?;
+        frozen
+            .stop(main)
+            .map_err(|error| refused(error.to_string()))?;
         wait_until_stopped(postmaster, deadline).map_err(refused)?;
         let mut known = BTreeSet::from([postmaster]);
         // Those that a child of the main process has started meanwhile are found by another look.
@@ -172,7 +174,9 @@ mod tests {
     }
 
     fn stopped(pid: u32) -> bool {
-        Process::of(pid).stat().is_some_and(|stat| stat.is_stopped())
+        Process::of(pid)
+            .stat()
+            .is_some_and(|stat| stat.is_stopped())
     }
 
     /// Ends a shell with all that it has started.
@@ -210,7 +214,9 @@ mod tests {
         std::fs::create_dir(&data).unwrap();
         let mut guard = ThawGuard::start(ours.path()).unwrap();
         let servers = [busy(&data), busy(other.path())];
-        let frozen = servers.each_ref().map(|one| FrozenServer::of(one.id()).unwrap());
+        let frozen = servers
+            .each_ref()
+            .map(|one| FrozenServer::of(one.id()).unwrap());
         // What the kernel does when deltabench is killed.
         drop(guard.child.stdin.take());
         guard.child.wait().unwrap();

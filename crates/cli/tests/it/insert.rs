@@ -73,9 +73,28 @@ fn a_run_that_is_killed_in_a_pass_begins_that_pass_again_and_says_it_cannot_tell
 fn in_turns_a_killed_run_leaves_no_frozen_server_and_its_pass_begins_again() {
     let lab = Lab::new();
     let arguments = [
-        "insert", "postgres:14", "postgres:18", "--seed", "5", "--turns", "3", "--steps",
-        "l.i0,l.x,l.i1,qr100", "--rows", "2k", "--write-rows", "1000", "--seconds", "2",
-        "--settle-seconds", "0", "--passes", "2", "--huge-pages", "off", "--set",
+        "insert",
+        "postgres:14",
+        "postgres:18",
+        "--seed",
+        "5",
+        "--turns",
+        "3",
+        "--steps",
+        "l.i0,l.x,l.i1,qr100",
+        "--rows",
+        "2k",
+        "--write-rows",
+        "1000",
+        "--seconds",
+        "2",
+        "--settle-seconds",
+        "0",
+        "--passes",
+        "2",
+        "--huge-pages",
+        "off",
+        "--set",
         "shared_buffers=64MB",
     ];
     let mut child = lab.start(&arguments);
@@ -87,12 +106,19 @@ fn in_turns_a_killed_run_leaves_no_frozen_server_and_its_pass_begins_again() {
     let before = steps(&lab);
     let first: Vec<u32> = before.iter().take(3 * 4).map(|(.., cell)| *cell).collect();
     let in_step = [[0; 3], [1; 3], [2; 3], [3; 3]].concat();
-    assert_eq!(first, in_step, "each step on all servers before the next one");
+    assert_eq!(
+        first, in_step,
+        "each step on all servers before the next one"
+    );
     let output = lab.run(&["resume", "last", "--huge-pages", "off"]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
-    assert_eq!(steps(&lab).len(), before.len() + 3 * 4, "the pass is begun again");
+    assert_eq!(
+        steps(&lab).len(),
+        before.len() + 3 * 4,
+        "the pass is begun again"
+    );
     let report = lab.report();
     let cells = report["cells"].as_array().unwrap();
     assert!(cells.iter().all(|cell| cell["blocks"] == 2), "{cells:?}");

@@ -147,7 +147,8 @@ impl Pace {
         (self.issued == self.until() && end_ns > now_ns).then_some(end_ns)
     }
 
-    /// Whether the client is done, with its turn or with all: all batches are, and the last one's time is over.
+    /// Whether the client is done, with its turn or with all: its batches are, and the last one's time is
+    /// over.
     pub fn is_over(&self, now_ns: u64, done: u64) -> bool {
         done >= self.until() && now_ns >= self.end_ns()
     }
@@ -357,10 +358,17 @@ mod tests {
         let mut spread = Pace::new(&setup(Pacing::Spread), InsertStep::Range(100), 1);
         spread.hold_at(2);
         assert_eq!(spread.issue(0, 0), Some(125 * MS));
-        assert_eq!(spread.issue(625 * MS, 0), Some(1000 * MS), "the time of two is over");
+        assert_eq!(
+            spread.issue(625 * MS, 0),
+            Some(1000 * MS),
+            "the time of two is over"
+        );
         assert!(!spread.is_over(999 * MS, 2) && spread.is_over(1000 * MS, 2));
         spread.hold_at(4);
-        assert_eq!((spread.issue(1000 * MS, 2), spread.issued()), (Some(1125 * MS), 2));
+        assert_eq!(
+            (spread.issue(1000 * MS, 2), spread.issued()),
+            (Some(1125 * MS), 2)
+        );
         let mut burst = Pace::new(&setup(Pacing::Burst), InsertStep::Range(100), 0);
         burst.hold_at(2);
         assert_eq!((burst.issue(0, 0), burst.issued()), (Some(1000 * MS), 2));

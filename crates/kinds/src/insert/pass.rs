@@ -1,10 +1,10 @@
 //! One pass: all steps of the benchmark on one server.
 
+use super::baton::{Baton, TurnEnds};
 use super::record::StepRecord;
 use super::setup::inserted;
 use super::sizes::sizes;
 use super::statistics::Statistics;
-use super::turns::{Baton, TurnEnds};
 use super::watch::{Used, Watch};
 use crate::settling::{SettleEnd, Settling};
 use deltabench_driver::WireError;

@@ -1,19 +1,18 @@
 //! Steps in turns: all servers of a block are there, one works, and the others are frozen meanwhile.
 //!
-//! Each server has a thread that goes through its pass. It works while it has the baton, and passes it on at the
-//! end of a turn and of a step. A step begins when all servers have ended the one before.
+//! Each server has a thread that goes through its pass. It works while it has the baton, and passes it on at
+//! the end of a turn and of a step. A step begins when all servers have ended the one before.
 
+use super::baton::Baton;
 use super::pass::{Pass, StepEnd, steps};
 use super::progress::progress_of;
-use super::record::{StepRecord, StepTurn};
-use super::watch::Watch;
 use crate::passes::{PassEnd, complete_blocks, good, keep, lost_or, settled};
 use crate::settling::SettleEnd;
-use deltabench_driver::insert::{InsertPosition, TurnFigures};
+use deltabench_driver::insert::InsertPosition;
 use deltabench_model::fact::HostFacts;
 use deltabench_model::plan::{Cell, CellId, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep};
+use deltabench_model::work::insert::{InsertSetup, InsertStep};
 use deltabench_observe::Series;
 use deltabench_run::benchmark::{BlockEnd, Blocks};
 use deltabench_run::fleet::Fleet;
@@ -24,104 +23,15 @@ use deltabench_run::session::{
 };
 use deltabench_run::visit::{Address, Cause};
 use deltabench_server::{FrozenServer, ThawGuard};
-use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// What the thread of a server has come to when it passes the baton on.
-pub(crate) enum Told {
-    /// The end of a turn; the step goes on.
-    Turn,
+/// What the thread of a server has come to at the end of a stage.
+enum Told {
     /// Settling is over.
     Settled(Result<SettleEnd, Problem>),
     /// A step is over.
     Step(Result<StepEnd, Problem>),
-}
-
-/// The right to work, which one server of a block has at a time.
-pub(crate) struct Baton {
-    go: Receiver<()>,
-    tell: SyncSender<Told>,
-}
-
-impl Baton {
-    /// Passes it on and waits until it is back; false if the block is over.
-    fn pass(&self, told: Told) -> bool {
-        self.tell.send(told).is_ok() && self.go.recv().is_ok()
-    }
-}
-
-/// The ends of the turns of a step.
-pub(super) struct TurnEnds {
-    role: InsertRole,
-    /// Starts, and what the step had come to at the ends: time, operations, CPU.
-    ends: Vec<(u64, u64, u64, Option<u64>)>,
-    began_ns: u64,
-}
-
-impl TurnEnds {
-    /// None yet.
-    pub(super) fn new(step: InsertStep) -> Self {
-        Self {
-            role: match step.queries() {
-                true => InsertRole::Query,
-                false => InsertRole::Insert,
-            },
-            ends: Vec::new(),
-            began_ns: now_ns(),
-        }
-    }
-
-    /// A turn is over: nothing counts until the next one. False if there is none.
-    pub(super) fn rest(
-        &mut self,
-        watch: &RefCell<Option<Watch>>,
-        baton: Option<&Baton>,
-        turn: &TurnFigures,
-    ) -> bool {
-        let watch = watch.borrow();
-        let (Some(watch), Some(baton)) = (watch.as_ref(), baton) else {
-            return false;
-        };
-        let cpu_ns = watch.pause(turn.client_cpu_ns);
-        let done = InsertRole::ALL.iter().zip(turn.statements);
-        let done = done.filter(|(role, _)| **role == self.role);
-        let operations = done.map(|(_, statements)| statements).sum();
-        self.ends
-            .push((self.began_ns, turn.ended_ns, operations, cpu_ns));
-        let goes_on = baton.pass(Told::Turn);
-        watch.resume();
-        self.began_ns = now_ns();
-        goes_on
-    }
-
-    /// The turns of the step, the last one from its totals; none if it was not cut.
-    pub(super) fn turns(self, record: &StepRecord, cpu_ns: Option<u64>) -> Vec<StepTurn> {
-        if self.ends.is_empty() {
-            return Vec::new();
-        }
-        let last = (
-            self.began_ns,
-            record.duration_ns,
-            record.operations,
-            cpu_ns,
-        );
-        let mut before = (0, 0, Some(0));
-        let ends = self.ends.into_iter().chain([last]);
-        ends.map(|(started_ns, ended_ns, operations, cpu_ns)| {
-            let turn = StepTurn {
-                started_ns,
-                duration_ns: ended_ns.saturating_sub(before.0),
-                operations: operations.saturating_sub(before.1),
-                server_cpu_ns: cpu_ns
-                    .zip(before.2)
-                    .map(|(now, then): (u64, u64)| now.saturating_sub(then)),
-            };
-            before = (ended_ns, operations, cpu_ns);
-            turn
-        })
-        .collect()
-    }
 }
 
 /// What the servers of a block go through together.
@@ -159,20 +69,25 @@ struct Runner<'a> {
     place: (ServerId, u32),
     address: &'a Address,
     go: SyncSender<()>,
+    /// It has passed the baton on; whether at the end of a stage.
+    passed: Receiver<bool>,
     told: Receiver<Told>,
     /// Absent while it works.
     frozen: Option<FrozenServer>,
 }
 
 impl Runner<'_> {
-    /// Lets it work until it passes the baton on; then it is to be frozen, which fails if it is gone.
+    /// Lets it work until it passes the baton on: what it has come to, at the end of a stage. Then it is to
+    /// be frozen, which fails if it is gone.
     ///
     /// Errors: its thread has ended.
-    fn turn(&mut self) -> Result<(Told, Result<FrozenServer, Problem>), Problem> {
+    fn turn(&mut self) -> Result<(Option<Told>, Result<FrozenServer, Problem>), Problem> {
         let ended = || Problem::new("the thread of a server ended too early");
         drop(self.frozen.take());
         self.go.send(()).map_err(|_| ended())?;
-        let told = self.told.recv().map_err(|_| ended())?;
+        let is_over = self.passed.recv().map_err(|_| ended())?;
+        let told = is_over.then(|| self.told.recv().map_err(|_| ended()));
+        let told = told.transpose()?;
         Ok((told, self.address.own_pid().and_then(FrozenServer::of)))
     }
 }
@@ -211,7 +126,10 @@ impl<'p> TurnBlocks<'p> {
     /// Empty servers for all blocks.
     ///
     /// Errors: servers that cannot be made.
-    pub(super) fn create(setup: &'p InsertSetup, session: &mut Session<'p>) -> Result<Self, Problem> {
+    pub(super) fn create(
+        setup: &'p InsertSetup,
+        session: &mut Session<'p>,
+    ) -> Result<Self, Problem> {
         let (fleet, host) = session.fleet()?;
         Ok(Self {
             fleet,
@@ -273,14 +191,17 @@ impl<'p> TurnBlocks<'p> {
             let mut runners = Vec::new();
             for (pass, frozen) in passes.into_iter().zip(frozen) {
                 let (go, gone) = sync_channel(1);
+                let (pass_on, passed) = sync_channel(1);
                 let (tell, told) = sync_channel(1);
                 let place = (pass.server, pass.position);
                 let address = pass.address;
-                scope.spawn(move || work(pass, &Baton { go: gone, tell }));
+                let baton = Baton::new(gone, pass_on);
+                scope.spawn(move || work(pass, &baton, &tell));
                 runners.push(Runner {
                     place,
                     address,
                     go,
+                    passed,
                     told,
                     frozen: Some(frozen),
                 });
@@ -311,7 +232,7 @@ impl<'p> TurnBlocks<'p> {
                         continue;
                     }
                     let (told, frozen) = runner.turn()?;
-                    if !matches!(told, Told::Turn) {
+                    if let Some(told) = told {
                         open.retain(|one| *one != server);
                         let place = (block, cell, runner.place);
                         if let Some(end) = self.told(session, place, runner.address, told)? {
@@ -338,7 +259,6 @@ impl<'p> TurnBlocks<'p> {
         told: Told,
     ) -> Result<Option<End>, Problem> {
         let ended = match told {
-            Told::Turn => None,
             Told::Settled(Ok(end)) => settled(session, (server, block), cell, end)?,
             Told::Step(Ok(StepEnd::Recorded(record))) => {
                 let step = self.setup.steps.get(cell.index()).copied();
@@ -455,8 +375,8 @@ impl Blocks for TurnBlocks<'_> {
 }
 
 /// What the thread of a server does: its pass, while it has the baton.
-fn work(mut pass: Pass<'_>, baton: &Baton) {
-    if baton.go.recv().is_err() {
+fn work(mut pass: Pass<'_>, baton: &Baton, tell: &SyncSender<Told>) {
+    if !baton.take() {
         return;
     }
     for stage in Stage::all(pass.setup) {
@@ -464,7 +384,7 @@ fn work(mut pass: Pass<'_>, baton: &Baton) {
             Stage::Settle(_) => Told::Settled(pass.settle()),
             Stage::Step(cell, step) => Told::Step(pass.step(cell, step, Some(baton))),
         };
-        if !baton.pass(told) {
+        if tell.send(told).is_err() || !baton.pass(true) {
             return;
         }
     }

@@ -79,8 +79,7 @@ fn pass(server: ServerId, pass: &PassSeries, points: usize, marks: &[Mark]) -> V
         )
     };
     let seconds_drawn = pass.roles.iter().map(|role| role.len().min(whole)).max();
-    let within =
-        |mark: &&Mark| mark.server == Some(server) && pass.reached(mark.at_ns).is_some();
+    let within = |mark: &&Mark| mark.server == Some(server) && pass.reached(mark.at_ns).is_some();
     let (drawn, thinned) = thin(marks.iter().filter(within).collect());
     let drawn = drawn.into_iter().map(|mark| {
         let at = seconds(pass.reached(mark.at_ns).unwrap_or(0));

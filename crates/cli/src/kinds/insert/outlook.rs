@@ -57,7 +57,9 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
 fn at_once(setup: &InsertSetup) -> String {
     match setup.turns {
         0 => "one server runs at a time".to_owned(),
-        turns => format!("all run at once, {turns} turns in each step, the others frozen meanwhile"),
+        turns => {
+            format!("all run at once, {turns} turns in each step, the others frozen meanwhile")
+        }
     }
 }
 

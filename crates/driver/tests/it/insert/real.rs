@@ -334,7 +334,10 @@ fn in_turns_a_step_does_the_same_and_no_time_passes_between_them() {
     bench.step(InsertStep::Index);
     let pause = Duration::from_millis(300);
     // 480 batches of each client; 4 batches of each in 2 s.
-    for (step, batches, turns) in [(InsertStep::WriteMany, 100, 5), (InsertStep::Range(100), 1, 4)] {
+    for (step, batches, turns) in [
+        (InsertStep::WriteMany, 100, 5),
+        (InsertStep::Range(100), 1, 4),
+    ] {
         let mut ends: Vec<TurnFigures> = Vec::new();
         let mut between = |turn: &TurnFigures| {
             ends.push(*turn);
@@ -365,9 +368,16 @@ fn in_turns_a_step_does_the_same_and_no_time_passes_between_them() {
         assert!(counted + paused <= took, "{counted:?} {paused:?} {took:?}");
         for (nth, end) in (1..).zip(&ends) {
             let [inserted, deleted, _] = end.statements;
-            assert_eq!([inserted, deleted], [2 * nth * batches; 2], "of both clients");
+            assert_eq!(
+                [inserted, deleted],
+                [2 * nth * batches; 2],
+                "of both clients"
+            );
         }
-        assert!(ends.windows(2).all(|pair| pair[0].ended_ns < pair[1].ended_ns));
+        assert!(
+            ends.windows(2)
+                .all(|pair| pair[0].ended_ns < pair[1].ended_ns)
+        );
         if step.queries() {
             let late = role(&outcome, InsertRole::Insert).schedule_lag_ns.unwrap();
             assert!(u128::from(late) < pause.as_nanos(), "{late} ns");
