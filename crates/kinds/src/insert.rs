@@ -26,6 +26,7 @@ pub mod setup;
 pub mod shown;
 mod sizes;
 mod statistics;
+mod stretched;
 mod turns;
 pub(crate) mod watch;
 
@@ -42,6 +43,7 @@ pub use report::{
 };
 pub use response::{BUCKETS, PERCENTILES, ResponseTimes};
 pub use service::Service;
+pub use stretched::stretch;
 
 /// Steps that a finding or a note names before it counts the rest.
 const NAMED: usize = 6;

@@ -53,8 +53,8 @@ fn in_turns(setup: &InsertSetup) -> Option<String> {
     (setup.turns > 0).then(|| {
         format!(
             "in turns: all servers were there at once, one worked at a time, and the others were frozen. \
-             Their clocks went on: checkpoints and autovacuum runs by time came after less work than in \
-             passes. Compare absolute figures only with other runs of {} turns on as many servers",
+             Their clocks went on, so autovacuum_naptime and checkpoint_timeout were longer by the number of \
+             servers; compare absolute figures only with other runs of {} turns on as many servers",
             setup.turns
         )
     })
