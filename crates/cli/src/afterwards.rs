@@ -342,6 +342,7 @@ mod tests {
             pacing: Pacing::Spread,
             settle_seconds: None,
             long_transaction_seconds: None,
+            turns: 0,
         };
         let cells = deltabench_kinds::insert::setup::cells(&insert);
         let of_insert = refused(Work::Insert(insert), cells);

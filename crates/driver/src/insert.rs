@@ -40,11 +40,13 @@ mod station;
 mod table;
 mod tally;
 mod traffic;
+mod turns;
 
 pub use self::one_by_one::{OneByOne, OneByOneSpec};
 
 use self::indexing::Indexing;
 pub use self::set_up::partitions;
+pub use self::turns::{TurnFigures, Turns};
 
 use self::set_up::set_up;
 use self::tally::{Fault, StepTally};
@@ -267,12 +269,13 @@ impl<'a> StepRunner<'a> {
 
     /// Does the step in this thread, and disconnects.
     pub fn run(self) -> StepOutcome {
-        self.run_and_then(|_| {})
+        self.run_and_then(None, |_| {})
     }
 
-    /// As [`StepRunner::run`]. Between the last answer and the end of the connections, whose processes take
-    /// what the kernel counts of them along, `counted` hears the CPU of this thread, nanoseconds.
-    pub fn run_and_then(self, counted: impl FnOnce(u64)) -> StepOutcome {
+    /// As [`StepRunner::run`], cut into turns if the step can be cut. Between the last answer and the end of
+    /// the connections, whose processes take what the kernel counts of them along, `counted` hears the CPU of
+    /// this thread, nanoseconds.
+    pub fn run_and_then(self, turns: Option<Turns<'_>>, counted: impl FnOnce(u64)) -> StepOutcome {
         let Self {
             spec,
             mut work,
@@ -281,7 +284,7 @@ impl<'a> StepRunner<'a> {
         } = self;
         let cpu_before_ns = sys::thread_cpu_ns();
         let end = match &mut work {
-            Work::Traffic(traffic) => traffic.run(&spec, &mut tally),
+            Work::Traffic(traffic) => traffic.run(&spec, &mut tally, turns),
             Work::Indexing(indexing) => indexing.run(&spec, &mut tally),
         };
         let client_cpu_ns = sys::thread_cpu_ns().saturating_sub(cpu_before_ns);
@@ -345,6 +348,7 @@ mod tests {
             pacing: Pacing::Burst,
             settle_seconds: None,
             long_transaction_seconds: None,
+            turns: 0,
         };
         let after = |inserted: u64| {
             let mut position = InsertPosition {
@@ -388,6 +392,7 @@ mod tests {
             pacing: Pacing::Spread,
             settle_seconds: None,
             long_transaction_seconds: Some(60),
+            turns: 0,
         };
         let of = |setup: &InsertSetup| {
             let steps = InsertStep::published(&[100]);
@@ -399,6 +404,7 @@ mod tests {
             shared_table: true,
             partitions: 0,
             long_transaction_seconds: None,
+            turns: 0,
             ..setup
         };
         assert_eq!(of(&shared), [20, 1, 41, 41, 61, 61]);

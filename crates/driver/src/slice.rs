@@ -7,7 +7,7 @@ use deltabench_model::slice::{ErrorCount, ScriptTally, VoidReason};
 use deltabench_model::units::to_f64;
 use deltabench_workload::pgbench::Program;
 use hdrhistogram::Histogram;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The work of one slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +102,14 @@ impl Clock {
     pub fn now(self) -> u64 {
         let passed = self.base.elapsed();
         passed.as_secs() * 1_000_000_000 + u64::from(passed.subsec_nanos())
+    }
+
+    /// The same clock as if so much time had not passed.
+    #[must_use]
+    pub fn without(self, pause: Duration) -> Self {
+        Self {
+            base: self.base + pause,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! inserts less than was asked has had less to do. [`insert_report`] puts the published figures beside that.
 //! Void steps are in no figure.
 
+mod baton;
 mod benchmark;
 mod blocks;
 mod colour;
@@ -25,6 +26,8 @@ pub mod setup;
 pub mod shown;
 mod sizes;
 mod statistics;
+mod stretched;
+mod turns;
 pub(crate) mod watch;
 
 pub use benchmark::Insert;
@@ -33,13 +36,14 @@ pub use figures::insert_report;
 pub use metrics::{INSERT_METRICS, is_published};
 pub use quartile::{Quartile, ShareColour};
 pub use reading::InsertReader;
-pub use record::{StepRecord, steps};
+pub use record::{StepRecord, StepTurn, steps};
 pub use report::{
     InsertReport, PassFigures, RelativeStep, ServerFigures, Settled, Spread, StepColumn,
     StepFigures,
 };
 pub use response::{BUCKETS, PERCENTILES, ResponseTimes};
 pub use service::Service;
+pub use stretched::stretch;
 
 /// Steps that a finding or a note names before it counts the rest.
 const NAMED: usize = 6;

@@ -173,19 +173,33 @@ impl Place<'_> {
         record: &Record,
         line: &str,
     ) -> Result<(), Problem> {
-        session
-            .store
-            .add_record(session.run, record)
-            .map_err(store_problem)?;
-        session.keep_observed(&[], self.series.as_mut())?;
-        session.observer.note(line);
-        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let cells = number(session.plan.cells.len());
-        let all = cells.saturating_mul(number(session.plan.servers.len()));
-        let done = turn.position.saturating_mul(cells) + record.cell.0 + 1;
-        session.observer.visit(turn.block, done, all);
-        Ok(())
+        let place = (turn.block, turn.position);
+        keep(session, place, (record, line), self.series.as_mut())
     }
+}
+
+/// Stores what came out in a cell, with the series so far, and tells how far the block is. The server has
+/// this place in it.
+///
+/// Errors: a store that cannot be written.
+pub(crate) fn keep(
+    session: &mut Session<'_>,
+    (block, position): (u32, u32),
+    (record, line): (&Record, &str),
+    series: Option<&mut Series>,
+) -> Result<(), Problem> {
+    session
+        .store
+        .add_record(session.run, record)
+        .map_err(store_problem)?;
+    session.keep_observed(&[], series)?;
+    session.observer.note(line);
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let cells = number(session.plan.cells.len());
+    let all = cells.saturating_mul(number(session.plan.servers.len()));
+    let done = position.saturating_mul(cells) + record.cell.0 + 1;
+    session.observer.visit(block, done, all);
+    Ok(())
 }
 
 impl<K: PassKind> Blocks for PassBlocks<'_, K> {
@@ -250,7 +264,7 @@ impl<K: PassKind> Blocks for PassBlocks<'_, K> {
 }
 
 /// Places of all records that are stored and good.
-fn good(session: &Session<'_>) -> Result<Vec<Done>, Problem> {
+pub(crate) fn good(session: &Session<'_>) -> Result<Vec<Done>, Problem> {
     let records = session.store.records(session.run).map_err(store_problem)?;
     let good = records.iter().filter(|record| record.void.is_none());
     Ok(good
@@ -271,7 +285,7 @@ fn open_passes(plan: &Plan, block: u32, done: &[Done]) -> Vec<(u32, ServerId)> {
 }
 
 /// The places of blocks whose passes are complete on every server.
-fn complete_blocks(plan: &Plan, done: &[Done]) -> Vec<(u32, CellId)> {
+pub(crate) fn complete_blocks(plan: &Plan, done: &[Done]) -> Vec<(u32, CellId)> {
     let whole = |block: &u32| open_passes(plan, *block, done).is_empty();
     let cells = |block| {
         let all = CellId::each().take(plan.cells.len());
@@ -286,7 +300,7 @@ fn complete_blocks(plan: &Plan, done: &[Done]) -> Vec<(u32, CellId)> {
 /// Errors: a store that cannot be written.
 pub(crate) fn settled(
     session: &mut Session<'_>,
-    turn: Turn<'_>,
+    (server, block): (ServerId, u32),
     cell: CellId,
     end: SettleEnd,
 ) -> Result<Option<PassEnd>, Problem> {
@@ -295,7 +309,7 @@ pub(crate) fn settled(
         SettleEnd::Interrupted => return Ok(Some(PassEnd::Interrupted)),
         SettleEnd::Stalled => return Ok(Some(PassEnd::Lost(cell, VoidReason::Stalled.into()))),
     };
-    let place = (Some(turn.server), Some(turn.block));
+    let place = (Some(server), Some(block));
     session
         .store
         .add_fact(session.run, place, &settled)

@@ -101,4 +101,29 @@ pub struct PassSeries {
     pub duration_ns: u64,
     /// By role, in the order of the script: done in each second, and the slowest response in microseconds.
     pub roles: [Vec<(u64, u64)>; 3],
+    /// Start and length of the turns that it was cut into, nanoseconds; none if it was not cut.
+    pub turns: Vec<(u64, u64)>,
+}
+
+impl PassSeries {
+    /// How far the pass was at a moment, nanoseconds. What was written while others had their turns, when the
+    /// next turn had hardly begun, stands at its start. Absent before and after the pass.
+    pub fn reached(&self, at_ns: u64) -> Option<u64> {
+        if self.turns.is_empty() {
+            let passed = at_ns.checked_sub(self.started_ns)?;
+            return (passed < self.duration_ns).then_some(passed);
+        }
+        let mut before = 0;
+        let mut found = None;
+        for (started_ns, duration_ns) in &self.turns {
+            match at_ns.checked_sub(*started_ns) {
+                Some(passed) => found = Some((before, passed, *duration_ns)),
+                None => break,
+            }
+            before += duration_ns;
+        }
+        let (before, passed, duration_ns) = found?;
+        let is_last = before + duration_ns >= self.duration_ns;
+        (passed < duration_ns || !is_last).then_some(before + passed.min(duration_ns))
+    }
 }

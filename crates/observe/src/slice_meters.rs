@@ -28,6 +28,33 @@ pub struct SliceCosts {
     pub device: Option<DeviceCosts>,
 }
 
+impl SliceCosts {
+    /// Those of two slices of one server together; the later one is `other`.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let both = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
+        Self {
+            server: CpuReading {
+                cpu_ns: self.server.cpu_ns + other.server.cpu_ns,
+                run_queue_wait_ns: both(
+                    self.server.run_queue_wait_ns,
+                    other.server.run_queue_wait_ns,
+                ),
+                switches: both(self.server.switches, other.server.switches),
+            },
+            idle_cpu_ns: self.idle_cpu_ns + other.idle_cpu_ns,
+            background_cpu_ns: self.background_cpu_ns.or(other.background_cpu_ns),
+            foreign_cpu_ns: self.foreign_cpu_ns + other.foreign_cpu_ns,
+            steal_ns: self.steal_ns + other.steal_ns,
+            cpu_pressure_ns: both(self.cpu_pressure_ns, other.cpu_pressure_ns),
+            device: match (self.device, other.device) {
+                (Some(one), Some(other)) => Some(one.and(&other)),
+                _ => None,
+            },
+        }
+    }
+}
+
 /// Where the figures of slices come from, to be kept with the run as a fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeterSources {

@@ -26,6 +26,21 @@ pub struct DeviceCosts {
     pub write_ns: u64,
 }
 
+impl DeviceCosts {
+    /// Those of two times together.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            read_bytes: self.read_bytes + other.read_bytes,
+            writes: self.writes + other.writes,
+            write_bytes: self.write_bytes + other.write_bytes,
+            read_ns: self.read_ns + other.read_ns,
+            write_ns: self.write_ns + other.write_ns,
+        }
+    }
+}
+
 /// Nanoseconds of a millisecond, in which devices count.
 const MS: u64 = 1_000_000;
 

@@ -63,6 +63,11 @@ impl Stat {
     pub fn has_ended(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
+
+    /// Whether it was stopped by a signal, or for whoever traces it.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.state, b'T' | b't')
+    }
 }
 
 /// The name of the program in such a line.

@@ -26,6 +26,7 @@ mod purpose {
     pub(super) const ROWS: u64 = 11;
     pub(super) const TURNS: u64 = 12;
     pub(super) const STEP: u64 = 13;
+    pub(super) const INSERT_TURNS: u64 = 14;
 }
 
 fn draw(plan: &Plan, purpose: u64, parts: &[u64]) -> Xoshiro256PlusPlus {
@@ -246,6 +247,21 @@ pub fn pass_order(plan: &Plan, block: u32) -> Vec<ServerId> {
     let turns = permutation(draw(plan, purpose::PASSES, &[group, 1]), order.len());
     let turn = turns.get(usize::try_from(place).unwrap_or(0)).copied();
     order.rotate_left(turn.unwrap_or(0));
+    order
+}
+
+/// The order in which servers have their turns in a round of a step of the Insert Benchmark: over as many
+/// rounds as there are servers each has each place once.
+pub fn insert_turn_order(plan: &Plan, block: u32, cell: CellId, round: u32) -> Vec<ServerId> {
+    let servers = u32::try_from(plan.servers.len()).unwrap_or(u32::MAX).max(1);
+    let key = [
+        u64::from(block),
+        u64::from(cell.0),
+        u64::from(round / servers),
+    ];
+    let mut order: Vec<ServerId> = ServerId::each().take(plan.servers.len()).collect();
+    order.shuffle(&mut draw(plan, purpose::INSERT_TURNS, &key));
+    order.rotate_left(usize::try_from(round % servers).unwrap_or(0));
     order
 }
 
@@ -489,5 +505,24 @@ mod tests {
                 .client_cores
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn over_as_many_turns_as_servers_each_has_each_place_once_and_steps_differ() {
+        let plan = plan_of(&["a", "a", "b"], 2);
+        let orders = |cell: u32| -> Vec<Vec<ServerId>> {
+            let rounds = 0..12;
+            rounds
+                .map(|round| insert_turn_order(&plan, 1, CellId(cell), round))
+                .collect()
+        };
+        for group in orders(0).chunks(3) {
+            for place in 0..3 {
+                let mut there: Vec<ServerId> = group.iter().map(|order| order[place]).collect();
+                there.sort_unstable();
+                assert_eq!(there, [0, 1, 2].map(ServerId));
+            }
+        }
+        assert_ne!(orders(0), orders(1));
     }
 }

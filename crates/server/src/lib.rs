@@ -45,6 +45,7 @@ mod configurations;
 mod counter;
 mod directory;
 mod failure;
+mod frozen;
 mod huge_pages;
 mod kernel;
 mod log;
@@ -76,6 +77,7 @@ pub use configurations::{
 };
 pub use counter::{Counter, counts_file};
 pub use directory::{Control, DataDirectory, DirectorySettings, State};
+pub use frozen::{FrozenServer, ThawGuard};
 pub use huge_pages::HugePages;
 pub use network::Network;
 pub use process::{ENGINE_MARK, Frozen, Handle};

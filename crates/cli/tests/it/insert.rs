@@ -68,6 +68,65 @@ fn a_run_that_is_killed_in_a_pass_begins_that_pass_again_and_says_it_cannot_tell
     assert_eq!(confirm.status.code(), Some(2), "{}", text(&confirm.stderr));
 }
 
+/// In turns all servers are there at once, and all but one are stopped at any time.
+#[test]
+fn in_turns_a_killed_run_leaves_no_frozen_server_and_its_pass_begins_again() {
+    let lab = Lab::new();
+    let arguments = [
+        "insert",
+        "postgres:14",
+        "postgres:18",
+        "--seed",
+        "5",
+        "--turns",
+        "3",
+        "--steps",
+        "l.i0,l.x,l.i1,qr100",
+        "--rows",
+        "2k",
+        "--write-rows",
+        "1000",
+        "--seconds",
+        "2",
+        "--settle-seconds",
+        "0",
+        "--passes",
+        "2",
+        "--huge-pages",
+        "off",
+        "--set",
+        "shared_buffers=64MB",
+    ];
+    let mut child = lab.start(&arguments);
+    lab.wait_for(&mut child, "pass 2/2");
+    assert!(!lab.servers().is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.wait_until_no_servers();
+    let before = steps(&lab);
+    let first: Vec<u32> = before.iter().take(3 * 4).map(|(.., cell)| *cell).collect();
+    let in_step = [[0; 3], [1; 3], [2; 3], [3; 3]].concat();
+    assert_eq!(
+        first, in_step,
+        "each step on all servers before the next one"
+    );
+    let output = lab.run(&["resume", "last", "--huge-pages", "off"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    assert_eq!(
+        steps(&lab).len(),
+        before.len() + 3 * 4,
+        "the pass is begun again"
+    );
+    let report = lab.report();
+    let cells = report["cells"].as_array().unwrap();
+    assert!(cells.iter().all(|cell| cell["blocks"] == 2), "{cells:?}");
+    assert_eq!(report["insert"]["setup"]["turns"], 3);
+    let shown = text(&lab.run(&["report", "last"]).stdout);
+    assert!(shown.contains("each step in 3 turns"), "{shown}");
+}
+
 #[test]
 fn what_makes_no_benchmark_is_refused_before_anything_is_started() {
     let lab = Lab::new();
@@ -82,6 +141,7 @@ fn what_makes_no_benchmark_is_refused_before_anything_is_started() {
         (&["--steps", "l.i0,l.y"], "there is no step"),
         (&["--long-transaction", "60"], "60s"),
         (&["--passes", "0"], "zero passes"),
+        (&["--turns", "1001"], "--turns 20"),
         (&["--clients", "40"], "max_connections"),
         (&["--cache-state", "cold"], "--cache-state"),
         (&["--delta", "90"], "out of range"),

@@ -24,6 +24,8 @@ pub struct Pace {
     due_ns: [u64; index_of(DRIFT)],
     /// Batches that were never to be issued any more, once it is stopped.
     cut: Option<u64>,
+    /// Batches until the end of the turn; all of them where there are no turns.
+    held: u64,
 }
 
 #[derive(Debug)]
@@ -72,7 +74,23 @@ impl Pace {
             issued: 0,
             due_ns: [0; index_of(DRIFT)],
             cut: None,
+            held: u64::MAX,
         }
+    }
+
+    /// Issues no more than so many batches, until this is called again.
+    pub fn hold_at(&mut self, batches: u64) {
+        self.held = batches;
+    }
+
+    /// Whether batches are left behind the end of the turn.
+    pub fn is_held(&self) -> bool {
+        self.held < self.batches
+    }
+
+    /// Batches up to the end of the turn.
+    fn until(&self) -> u64 {
+        self.batches.min(self.held)
     }
 
     /// All batches of the step.
@@ -96,7 +114,7 @@ impl Pace {
     /// Issues all that is due and has room. `done` batches have been inserted and deleted. Returns when to
     /// ask again if nothing happens before.
     pub fn issue(&mut self, now_ns: u64, done: u64) -> Option<u64> {
-        while self.issued < self.batches && self.issued - done.min(self.issued) < DRIFT {
+        while self.issued < self.until() && self.issued - done.min(self.issued) < DRIFT {
             let due_ns = self.next_due_ns(now_ns);
             if due_ns > now_ns {
                 return Some(due_ns);
@@ -126,12 +144,13 @@ impl Pace {
             }
         }
         let end_ns = self.end_ns();
-        (self.issued == self.batches && end_ns > now_ns).then_some(end_ns)
+        (self.issued == self.until() && end_ns > now_ns).then_some(end_ns)
     }
 
-    /// Whether the client is done: all batches are, and the last one's time is over.
+    /// Whether the client is done, with its turn or with all: its batches are, and the last one's time is
+    /// over.
     pub fn is_over(&self, now_ns: u64, done: u64) -> bool {
-        done >= self.batches && now_ns >= self.end_ns()
+        done >= self.until() && now_ns >= self.end_ns()
     }
 
     /// Issues no more.
@@ -159,7 +178,7 @@ impl Pace {
             _ if self.cut.is_some() => 0,
             Kind::Free => 0,
             // The same for all clients, wherever they begin: what the rate needs, and no more.
-            Kind::Spread { period_ns, .. } => to_u64(to_f64(self.batches) * period_ns),
+            Kind::Spread { period_ns, .. } => to_u64(to_f64(self.until()) * period_ns),
             Kind::Burst {
                 size,
                 left,
@@ -207,6 +226,7 @@ mod tests {
             pacing,
             settle_seconds: None,
             long_transaction_seconds: None,
+            turns: 0,
         }
     }
 
@@ -324,5 +344,34 @@ mod tests {
         stuck.issue(0, 0);
         stuck.stop();
         assert_eq!((stuck.issued(), stuck.missed()), (8, 92));
+    }
+
+    #[test]
+    fn a_turn_ends_with_the_time_of_its_last_batch_and_the_next_one_goes_on_from_there() {
+        let mut free = Pace::new(&setup(Pacing::Spread), InsertStep::WriteMany, 0);
+        free.hold_at(3);
+        assert_eq!((free.issue(0, 0), free.issued()), (None, 3));
+        assert!(!free.is_over(0, 2) && free.is_over(0, 3) && free.is_held());
+        free.hold_at(1000);
+        assert!(!free.is_held(), "nothing is left behind this turn");
+        assert_eq!((free.issue(0, 3), free.issued()), (None, 11));
+        let mut spread = Pace::new(&setup(Pacing::Spread), InsertStep::Range(100), 1);
+        spread.hold_at(2);
+        assert_eq!(spread.issue(0, 0), Some(125 * MS));
+        assert_eq!(
+            spread.issue(625 * MS, 0),
+            Some(1000 * MS),
+            "the time of two is over"
+        );
+        assert!(!spread.is_over(999 * MS, 2) && spread.is_over(1000 * MS, 2));
+        spread.hold_at(4);
+        assert_eq!(
+            (spread.issue(1000 * MS, 2), spread.issued()),
+            (Some(1125 * MS), 2)
+        );
+        let mut burst = Pace::new(&setup(Pacing::Burst), InsertStep::Range(100), 0);
+        burst.hold_at(2);
+        assert_eq!((burst.issue(0, 0), burst.issued()), (Some(1000 * MS), 2));
+        assert!(!burst.is_over(900 * MS, 2) && burst.is_over(1000 * MS, 2));
     }
 }

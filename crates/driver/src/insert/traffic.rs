@@ -5,6 +5,7 @@ use super::long::Long;
 use super::station::Station;
 use super::table::{Ask, InsertTable};
 use super::tally::{Fault, StepTally};
+use super::turns::{TurnFigures, Turns};
 use super::{End, LOOK, StepSpec, waiting};
 use crate::error::WireError;
 use crate::scan::Loss;
@@ -15,12 +16,19 @@ use deltabench_model::units::{count, index};
 use deltabench_model::work::insert::{InsertRole, InsertStep};
 use deltabench_workload::insert::Calendar;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A step of queries ends when it has taken so many times as long as its rate needs.
 const LONGEST: u32 = 4;
 /// Places that each client has among the tokens of the poller: its roles.
 const ROLES: u64 = 3;
+
+/// What follows the end of a turn.
+enum Next {
+    Turn,
+    End,
+    Interrupted,
+}
 
 /// All connections of a step.
 #[derive(Debug)]
@@ -32,6 +40,10 @@ pub struct Traffic {
     long: Option<Long>,
     poller: Poller,
     clock: Clock,
+    /// Turns that are over.
+    turns: u64,
+    /// CPU of the thread before the first one.
+    cpu_before_ns: u64,
 }
 
 impl Traffic {
@@ -73,17 +85,26 @@ impl Traffic {
             long,
             poller,
             clock: Clock::start(),
+            turns: 0,
+            cpu_before_ns: 0,
         })
     }
 
-    /// Does the step.
-    pub fn run(&mut self, spec: &StepSpec<'_>, tally: &mut StepTally) -> End {
+    /// Does the step, in turns if there are any.
+    pub fn run(
+        &mut self,
+        spec: &StepSpec<'_>,
+        tally: &mut StepTally,
+        mut turns: Option<Turns<'_>>,
+    ) -> End {
         if self.step.rate().is_some() {
             sys::exact_timers();
         }
         let planned = Duration::from_secs(u64::from(spec.setup.query_seconds)) * LONGEST;
         let longest_ns = u64::try_from(planned.as_nanos()).unwrap_or(u64::MAX);
         let limit_ns = u64::try_from(spec.op_timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.hold(turns.as_ref());
+        self.cpu_before_ns = sys::thread_cpu_ns();
         self.clock = Clock::start();
         let (mut cut_short, mut interrupted) = (false, false);
         let mut looked_ns = 0;
@@ -94,7 +115,15 @@ impl Traffic {
                 break;
             }
             fault = match self.turn(tally) {
-                Ok(true) => break,
+                Ok(true) => match self.next_turn(turns.as_mut(), tally) {
+                    Ok(Next::Turn) => None,
+                    Ok(Next::End) => break,
+                    Ok(Next::Interrupted) => {
+                        interrupted = true;
+                        break;
+                    }
+                    Err(fault) => Some(fault),
+                },
                 Ok(false) => None,
                 Err(fault) => Some(fault),
             };
@@ -124,7 +153,50 @@ impl Traffic {
         }
     }
 
-    /// Waits for answers and times, and acts on them; returns whether all is done.
+    /// Holds all clients at the end of the turn.
+    fn hold(&mut self, turns: Option<&Turns<'_>>) {
+        let Some(turns) = turns else {
+            return;
+        };
+        let held = (self.turns + 1).saturating_mul(turns.batches);
+        for client in &mut self.clients {
+            client.pace.hold_at(held);
+            client.is_over = false;
+        }
+    }
+
+    /// All clients have come to the end of their turn: waits for the next one, if batches are left.
+    fn next_turn(
+        &mut self,
+        turns: Option<&mut Turns<'_>>,
+        tally: &mut StepTally,
+    ) -> Result<Next, Fault> {
+        let held = self.clients.iter().any(|client| client.pace.is_held());
+        let (Some(turns), true) = (turns, held) else {
+            return Ok(Next::End);
+        };
+        let over = Instant::now();
+        let ended_ns = self.clients.iter().map(|client| client.end_ns).max();
+        let figures = TurnFigures {
+            ended_ns: ended_ns.unwrap_or(0),
+            statements: InsertRole::ALL.map(|role| tally.statements(role)),
+            client_cpu_ns: sys::thread_cpu_ns().saturating_sub(self.cpu_before_ns),
+        };
+        if !(turns.between)(&figures) {
+            return Ok(Next::Interrupted);
+        }
+        self.turns += 1;
+        self.hold(Some(&*turns));
+        // Nothing is under way: no time passes for the step while others have their turns.
+        self.clock = self.clock.without(over.elapsed());
+        for at in 0..self.clients.len() {
+            self.write(at, tally)?;
+            self.query(at, tally)?;
+        }
+        Ok(Next::Turn)
+    }
+
+    /// Waits for answers and times, and acts on them; returns whether the turn, or all, is done.
     fn turn(&mut self, tally: &mut StepTally) -> Result<bool, Fault> {
         let mut now_ns = self.clock.now();
         let mut wait_ns = u64::try_from(LOOK.as_nanos()).unwrap_or(u64::MAX);

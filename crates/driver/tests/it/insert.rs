@@ -26,6 +26,7 @@ fn setup(clients: u32) -> InsertSetup {
         pacing: Pacing::Spread,
         settle_seconds: Some(0),
         long_transaction_seconds: None,
+        turns: 0,
     }
 }
 

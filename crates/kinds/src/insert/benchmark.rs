@@ -6,6 +6,7 @@
 
 use super::blocks::Steps;
 use super::reading::InsertReader;
+use super::turns::TurnBlocks;
 use super::{outlook, setup};
 use crate::passes::PassBlocks;
 use deltabench_compare::Reader;
@@ -26,6 +27,9 @@ use deltabench_workload::Library;
 
 /// Seconds of set-up: empty clusters, and a copy of each.
 const SET_UP_SECONDS: f64 = 10.0;
+
+/// What to do where all servers do not fit at once.
+const FEWER: &str = "leave out --turns: then one server runs at a time; or use fewer rows";
 
 /// The Insert Benchmark.
 pub struct Insert;
@@ -61,23 +65,27 @@ impl Benchmark for Insert {
         setup.map_or(0, setup::connections)
     }
 
-    /// A server has tables and their WAL only while it is its turn, and what it begins with lies beside it
-    /// once more.
+    /// In passes a server has tables and their WAL only while it is its turn; in turns all have them. What it
+    /// begins with lies beside it once more.
     fn needs(&self, plan: &Plan) -> Result<Needs, Problem> {
         let setup = setup_of(&plan.work)?;
         let data = setup::bytes(setup);
         let needs = Needs::holding(plan, data)?;
         // Buffers are not touched before there is something to hold in them.
         let memory_bytes = fitting_mb(data).min(needs.largest_buffers_mb) << 20;
-        let wal = setup::wal_bytes(setup).min(wal_max(plan));
+        let written = data.saturating_add(setup::wal_bytes(setup).min(wal_max(plan)));
+        let (disk_bytes, disk_once_bytes, at_once) = match setup.turns {
+            0 => (DISK_BESIDE, written, AtOnce::One),
+            _ => (DISK_BESIDE.saturating_add(written), 0, AtOnce::All(FEWER)),
+        };
         Ok(Needs {
             memory_bytes: plan
                 .limits
                 .memory_bytes
                 .unwrap_or(memory_bytes + MEMORY_BESIDE),
-            disk_bytes: DISK_BESIDE,
-            disk_once_bytes: data.saturating_add(wal),
-            at_once: AtOnce::One,
+            disk_bytes,
+            disk_once_bytes,
+            at_once,
             ..needs
         })
     }
@@ -122,6 +130,9 @@ impl Benchmark for Insert {
 
     fn begin<'a>(&self, session: &mut Session<'a>) -> Result<Box<dyn Blocks + 'a>, Problem> {
         let setup = setup_of(&session.plan.work)?;
+        if setup.turns > 0 {
+            return Ok(Box::new(TurnBlocks::create(setup, session)?));
+        }
         Ok(Box::new(PassBlocks::create(Steps { setup }, session)?))
     }
 }

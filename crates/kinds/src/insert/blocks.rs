@@ -38,7 +38,7 @@ impl PassKind for Steps<'_> {
             if step.queries() && !has_settled {
                 has_settled = true;
                 let ended = match pass.settle() {
-                    Ok(end) => settled(session, turn, cell, end)?,
+                    Ok(end) => settled(session, (turn.server, turn.block), cell, end)?,
                     Err(problem) => Some(lost_or(problem, cell, address)?),
                 };
                 if let Some(end) = ended {
@@ -46,7 +46,7 @@ impl PassKind for Steps<'_> {
                 }
             }
             session.doing(cell);
-            let end = match pass.step(cell, step) {
+            let end = match pass.step(cell, step, None) {
                 Ok(StepEnd::Recorded(record)) => {
                     let line = progress_of(session.plan, self.setup, &record, step).line();
                     place.keep(session, turn, &record.record()?, &line)?;

@@ -158,6 +158,11 @@ fn pass(
         background: service::background(step, record),
         metrics: metrics::of_pass(setup, step, record, cores),
         seconds: record.seconds.clone(),
+        turns: record
+            .turns
+            .iter()
+            .map(|turn| (turn.started_ns, turn.duration_ns))
+            .collect(),
     }
 }
 

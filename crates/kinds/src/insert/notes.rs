@@ -22,6 +22,7 @@ pub(super) fn notes(plan: &Plan, setup: &InsertSetup, report: &InsertReport) -> 
     let lines = [
         few,
         placebo,
+        in_turns(setup),
         late,
         listed(
             report,
@@ -45,6 +46,18 @@ pub(super) fn notes(plan: &Plan, setup: &InsertSetup, report: &InsertReport) -> 
         listed(report, |at| at.failed(), "statements that failed: "),
     ];
     lines.into_iter().flatten().collect()
+}
+
+/// What is different in turns.
+fn in_turns(setup: &InsertSetup) -> Option<String> {
+    (setup.turns > 0).then(|| {
+        format!(
+            "in turns: all servers were there at once, one worked at a time, and the others were frozen. \
+             Their clocks went on, so autovacuum_naptime and checkpoint_timeout were longer by the number of \
+             servers; compare absolute figures only with other runs of {} turns on as many servers",
+            setup.turns
+        )
+    })
 }
 
 fn few_passes(report: &InsertReport) -> Option<String> {

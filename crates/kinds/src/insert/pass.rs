@@ -1,5 +1,6 @@
 //! One pass: all steps of the benchmark on one server.
 
+use super::baton::{Baton, TurnEnds};
 use super::record::StepRecord;
 use super::setup::inserted;
 use super::sizes::sizes;
@@ -7,7 +8,9 @@ use super::statistics::Statistics;
 use super::watch::{Used, Watch};
 use crate::settling::{SettleEnd, Settling};
 use deltabench_driver::WireError;
-use deltabench_driver::insert::{InsertPosition, StepOutcome, StepRunner, StepSpec};
+use deltabench_driver::insert::{
+    InsertPosition, StepOutcome, StepRunner, StepSpec, TurnFigures, Turns,
+};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::VoidReason;
@@ -16,6 +19,7 @@ use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep};
 use deltabench_run::schedule::pass_seed;
 use deltabench_run::visit::Address;
 use deltabench_workload::insert::table_name;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -60,10 +64,15 @@ pub(crate) enum StepEnd {
 }
 
 impl Pass<'_> {
-    /// Carries a step out and says what it came to.
+    /// Carries a step out and says what it came to. With a baton it is cut into turns.
     ///
     /// Errors: the host does not tell the CPU of processes; the server refuses connections or tables.
-    pub(crate) fn step(&mut self, cell: CellId, step: InsertStep) -> Result<StepEnd, Problem> {
+    pub(crate) fn step(
+        &mut self,
+        cell: CellId,
+        step: InsertStep,
+        baton: Option<&Baton>,
+    ) -> Result<StepEnd, Problem> {
         let postmaster = self.address.own_pid()?;
         let collects = self.plan.observing.counters;
         let version_num = self.version_num();
@@ -91,7 +100,18 @@ impl Pass<'_> {
         let started = SystemTime::now();
         let mut used = Used::default();
         // While the connections are open: what the kernel counts of a process goes with it.
-        let outcome = runner.run_and_then(|client_cpu_ns| used = watch.finish(client_cpu_ns));
+        let watch = RefCell::new(Some(watch));
+        let mut ends = TurnEnds::new(step);
+        let mut between = |turn: &TurnFigures| ends.rest(&watch, baton, turn);
+        let turns = self.setup.batches_of_turn(step).filter(|_| baton.is_some());
+        let turns = turns.map(|batches| Turns {
+            batches,
+            between: &mut between,
+        });
+        let outcome = runner.run_and_then(turns, |client_cpu_ns| {
+            let watch = watch.take();
+            used = watch.map_or_else(Used::default, |watch| watch.finish(client_cpu_ns));
+        });
         if outcome.interrupted {
             return Ok(StepEnd::Interrupted);
         }
@@ -101,7 +121,8 @@ impl Pass<'_> {
             values.extend(before.map_or_else(BTreeMap::new, |b| b.moved(self.address, &pids)));
             values.extend(sizes(self.address, &self.data_dir));
         }
-        let record = self.record(cell, started, outcome, &used, values);
+        let mut record = self.record(cell, started, outcome, &used, values);
+        record.turns = ends.turns(&record, used.costs.map(|costs| costs.server.cpu_ns));
         Ok(StepEnd::Recorded(Box::new(record)))
     }
 
@@ -146,6 +167,7 @@ impl Pass<'_> {
             seconds: outcome.seconds,
             clients: outcome.clients,
             values,
+            turns: Vec::new(),
             void: outcome.void,
             void_detail: outcome.void_detail,
         }

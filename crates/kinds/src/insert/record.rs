@@ -52,10 +52,26 @@ pub struct StepRecord {
     /// rate). And gauges at the end: `database_bytes`, `table_bytes`, `index_bytes`, `dead_rows`,
     /// `wal_dir_bytes`, `data_dir_bytes`, `largest_rss_bytes` (the most seen of any process).
     pub values: BTreeMap<String, f64>,
+    /// The turns that the step was cut into, in order; none where it was not cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<StepTurn>,
     /// Why it does not count; absent for a good step.
     pub void: Option<VoidReason>,
     /// The facts behind `void`, for people.
     pub void_detail: Option<String>,
+}
+
+/// One turn of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepTurn {
+    /// Start, nanoseconds since the Unix epoch.
+    pub started_ns: u64,
+    /// First send to last answer, nanoseconds.
+    pub duration_ns: u64,
+    /// As in the step.
+    pub operations: u64,
+    /// CPU of the server's processes that were seen, nanoseconds.
+    pub server_cpu_ns: Option<u64>,
 }
 
 impl StepRecord {
@@ -183,6 +199,7 @@ mod tests {
             seconds: Vec::new(),
             clients: Vec::new(),
             values: BTreeMap::new(),
+            turns: Vec::new(),
             void: None,
             void_detail: None,
         }

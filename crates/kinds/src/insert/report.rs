@@ -106,6 +106,8 @@ pub struct PassFigures {
     pub metrics: Vec<Option<f64>>,
     /// Every second of it, all clients together.
     pub seconds: Vec<InsertSecond>,
+    /// Start and length of its turns, nanoseconds; none if it was not cut.
+    pub turns: Vec<(u64, u64)>,
 }
 
 impl PassFigures {

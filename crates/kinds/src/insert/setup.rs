@@ -25,6 +25,9 @@ const PARTITIONED_SINCE: u32 = 110_000;
 /// Seconds of a step of queries at most: a week.
 const SECONDS_MAX: u32 = 604_800;
 
+/// Turns of a step at most: shorter ones are mostly thawing and freezing.
+const TURNS_MAX: u32 = 1000;
+
 /// Connections of each client: it inserts, deletes and queries.
 const ROLES: u32 = 3;
 
@@ -143,6 +146,11 @@ fn check_sizes(setup: &InsertSetup) -> Result<(), Problem> {
             .hint("lower --rows, --write-rows or --clients"));
     }
     check_partitions(setup)?;
+    if setup.turns > TURNS_MAX {
+        return Err(Problem::new(format!("{} turns are too many", setup.turns))
+            .detail(format!("a step is cut into 1 to {TURNS_MAX} turns"))
+            .hint("use --turns 20"));
+    }
     if setup.long_transaction_seconds == Some(0) {
         return Err(Problem::new("a transaction of 0 s holds nothing back")
             .hint("use --long-transaction 60s, or leave it out"));
@@ -331,6 +339,7 @@ pub(crate) mod tests {
             pacing: Pacing::Spread,
             settle_seconds: Some(1),
             long_transaction_seconds: None,
+            turns: 0,
         }
     }
 

@@ -10,7 +10,7 @@ use deltabench_observe::{DeviceClock, ObserveError, ServerCounters, SliceCosts, 
 use deltabench_proc::{Process, process_tree};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -44,8 +44,18 @@ impl Used {
 
 /// Watches a server until it is told to end.
 pub(crate) struct Watch {
-    end: SyncSender<u64>,
+    tell: SyncSender<Word>,
+    done: Receiver<Option<u64>>,
     thread: JoinHandle<Used>,
+}
+
+/// What the watching thread is told. Each has the CPU of the client since the start.
+enum Word {
+    /// The turn is over: others have theirs.
+    Pause(u64),
+    /// The next turn begins.
+    Resume,
+    End(u64),
 }
 
 struct Watcher {
@@ -55,6 +65,12 @@ struct Watcher {
     /// Backends: role, process, CPU at the start and at the last look.
     backends: Vec<(InsertRole, u32, u64, u64)>,
     largest_rss_bytes: u64,
+    /// Of the turns that are over.
+    costs: Option<SliceCosts>,
+    /// CPU of the client in them.
+    client_cpu_ns: u64,
+    /// Whether others have their turns.
+    paused: bool,
 }
 
 impl Watch {
@@ -82,26 +98,59 @@ impl Watch {
             counters,
             backends: backends.iter().map(backend).collect(),
             largest_rss_bytes: 0,
+            costs: None,
+            client_cpu_ns: 0,
+            paused: false,
         };
-        let (end, told) = sync_channel(1);
+        let (tell, told) = sync_channel(1);
+        let (tell_done, done) = sync_channel(1);
         watcher.meters.start();
         let thread = std::thread::spawn(move || {
             loop {
                 match told.recv_timeout(EVERY) {
+                    Err(RecvTimeoutError::Timeout) if watcher.paused => {}
                     Err(RecvTimeoutError::Timeout) => watcher.look(),
-                    Ok(client_cpu_ns) => return watcher.finish(client_cpu_ns),
+                    Ok(Word::End(client_cpu_ns)) => return watcher.finish(client_cpu_ns),
                     Err(RecvTimeoutError::Disconnected) => return watcher.finish(0),
+                    Ok(Word::Pause(client_cpu_ns)) => {
+                        watcher.look();
+                        watcher.close(client_cpu_ns);
+                        watcher.paused = true;
+                        // Whoever does not wait any more has ended.
+                        let _ = tell_done.send(watcher.costs.map(|costs| costs.server.cpu_ns));
+                    }
+                    Ok(Word::Resume) => {
+                        watcher.paused = false;
+                        watcher.meters.start();
+                        let _ = tell_done.send(None);
+                    }
                 }
             }
         });
-        Ok(Self { end, thread })
+        Ok(Self { tell, done, thread })
+    }
+
+    /// A turn is over, in which and before which the client had so much CPU: what happens until
+    /// [`Watch::resume`] does not count. Returns CPU of the server's processes so far, nanoseconds.
+    pub(crate) fn pause(&self, client_cpu_ns: u64) -> Option<u64> {
+        self.ask(Word::Pause(client_cpu_ns))
+    }
+
+    /// The next turn begins.
+    pub(crate) fn resume(&self) {
+        self.ask(Word::Resume);
+    }
+
+    /// Absent also where the thread has ended, which is found out by joining it.
+    fn ask(&self, word: Word) -> Option<u64> {
+        self.tell.send(word).ok()?;
+        self.done.recv().ok()?
     }
 
     /// What was used since the start; `client_cpu_ns` is the CPU of the client meanwhile. To be called before
     /// the clients disconnect.
     pub(crate) fn finish(self, client_cpu_ns: u64) -> Used {
-        // A thread that has ended is found out by joining it.
-        let _ = self.end.send(client_cpu_ns);
+        let _ = self.tell.send(Word::End(client_cpu_ns));
         self.thread.join().unwrap_or_default()
     }
 }
@@ -123,9 +172,21 @@ impl Watcher {
         self.largest_rss_bytes = self.largest_rss_bytes.max(largest.unwrap_or(0));
     }
 
+    /// Adds what was used in a turn.
+    fn close(&mut self, client_cpu_ns: u64) {
+        let of_turn = client_cpu_ns.saturating_sub(self.client_cpu_ns);
+        self.client_cpu_ns = client_cpu_ns;
+        let costs = self.meters.end(0, of_turn);
+        self.costs = match (self.costs, costs) {
+            (Some(before), Some(costs)) => Some(before.and(&costs)),
+            (before, costs) => before.or(costs),
+        };
+    }
+
     fn finish(mut self, client_cpu_ns: u64) -> Used {
         self.look();
-        let costs = self.meters.end(0, client_cpu_ns);
+        self.close(client_cpu_ns);
+        let costs = self.costs;
         let counters = self.counters.finish();
         let both = counters
             .get("process_user_ns")

@@ -111,7 +111,7 @@ impl Tests<'_> {
             Stage::Settle => {
                 session.observer.doing("vacuum, checkpoint, sleep");
                 let end = pass.settle(settling(plan, self.setup))?;
-                settled(session, turn, CellId::default(), end)
+                settled(session, (turn.server, turn.block), CellId::default(), end)
             }
             Stage::WarmUp {
                 workload,

@@ -29,6 +29,7 @@ pub fn setup() -> InsertSetup {
         pacing: Pacing::Burst,
         settle_seconds: None,
         long_transaction_seconds: None,
+        turns: 0,
     }
 }
 
@@ -114,6 +115,7 @@ pub fn record(
         seconds: every_second(step, time, throughput),
         clients: vec![throughput / 2.0; 2],
         values: values(time),
+        turns: Vec::new(),
         void: None,
         void_detail: None,
     }

@@ -33,6 +33,7 @@ fn small(installations: &[&Installation], blocks: u32) -> Plan {
         pacing: Pacing::Spread,
         settle_seconds: Some(1),
         long_transaction_seconds: None,
+        turns: 0,
     };
     plan.cells = cells(&setup);
     plan.timing.blocks = blocks;

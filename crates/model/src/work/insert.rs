@@ -148,6 +148,10 @@ pub struct InsertSetup {
     pub settle_seconds: Option<u32>,
     /// A session that holds a transaction open so long, again and again; absent: none.
     pub long_transaction_seconds: Option<u32>,
+    /// Turns that each step is cut into, the other servers frozen meanwhile; 0: none, one server runs all
+    /// steps after another.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub turns: u32,
 }
 
 /// For serde.
@@ -187,6 +191,23 @@ impl InsertSetup {
             InsertStep::Range(rate) | InsertStep::Point(rate) => {
                 u64::from(rate) * u64::from(self.query_seconds)
             }
+        }
+    }
+
+    /// Batches of each client in a turn of a step: equally many in all but the last, and whole seconds of a
+    /// burst. Absent for a step that is not cut.
+    pub fn batches_of_turn(&self, step: InsertStep) -> Option<u64> {
+        if self.turns == 0 || step == InsertStep::Index {
+            return None;
+        }
+        let batch = u64::from(step.batch());
+        let batches = self.rows_of(step).div_ceil(batch);
+        let each = batches.div_ceil(u64::from(self.turns)).max(1);
+        match (step.rate(), self.pacing) {
+            (Some(rate), Pacing::Burst) => {
+                Some(each.next_multiple_of(u64::from(rate).div_ceil(batch).max(1)))
+            }
+            _ => Some(each),
         }
     }
 
@@ -303,6 +324,7 @@ mod tests {
             pacing: Pacing::Burst,
             settle_seconds: None,
             long_transaction_seconds: None,
+            turns: 0,
         };
         assert_eq!(setup.rows_of(InsertStep::WriteMany), 4_000_000);
         assert_eq!(setup.rows_of(InsertStep::WriteFew), 1_000_000);

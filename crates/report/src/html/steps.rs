@@ -79,12 +79,10 @@ fn pass(server: ServerId, pass: &PassSeries, points: usize, marks: &[Mark]) -> V
         )
     };
     let seconds_drawn = pass.roles.iter().map(|role| role.len().min(whole)).max();
-    let end = pass.started_ns.saturating_add(pass.duration_ns);
-    let within =
-        |mark: &&Mark| mark.server == Some(server) && (pass.started_ns..end).contains(&mark.at_ns);
+    let within = |mark: &&Mark| mark.server == Some(server) && pass.reached(mark.at_ns).is_some();
     let (drawn, thinned) = thin(marks.iter().filter(within).collect());
     let drawn = drawn.into_iter().map(|mark| {
-        let at = seconds(mark.at_ns - pass.started_ns);
+        let at = seconds(pass.reached(mark.at_ns).unwrap_or(0));
         json!([Number::new(at, DIGITS), mark.kind])
     });
     json!({

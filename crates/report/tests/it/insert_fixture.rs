@@ -31,6 +31,7 @@ pub fn setup() -> InsertSetup {
         pacing: Pacing::Burst,
         settle_seconds: None,
         long_transaction_seconds: None,
+        turns: 0,
     }
 }
 
@@ -122,6 +123,7 @@ fn record(server: ServerId, cell: CellId, pass: u32, step: InsertStep) -> StepRe
             .collect(),
         clients: vec![throughput / 2.0; 2],
         values: values(step, time),
+        turns: Vec::new(),
         void: None,
         void_detail: None,
     }

@@ -72,6 +72,7 @@ fn a_pass_is_done_when_all_servers_have_all_of_its_records_good() {
         pacing: Pacing::Spread,
         settle_seconds: None,
         long_transaction_seconds: None,
+        turns: 0,
     });
     store
         .create_run("one", &plan, RunState::Running, 5)

@@ -62,6 +62,10 @@ pub struct InsertArguments {
     /// Passes of all steps on each server; an interval needs 2, a verdict 6 [default: 6, with --quick 3]
     #[arg(long, value_name = "N")]
     pub passes: Option<u32>,
+    /// Cut each step into this many turns: all servers are there at once, one works at a time, and the others
+    /// are frozen; memory and disk must hold all of them
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub turns: u32,
     /// Leave out the second copy of the base: it saves a third of the time, but the run cannot show false
     /// alarms
     #[arg(long)]

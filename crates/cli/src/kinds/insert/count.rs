@@ -30,6 +30,7 @@ pub fn request(arguments: &Count, request: Request) -> Result<Request, Problem> 
         pacing: Pacing::Spread,
         settle_seconds: Some(0),
         long_transaction_seconds: None,
+        turns: 0,
     };
     check(&setup)?;
     if arguments.tables != 1 {

@@ -28,9 +28,10 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
         format!("  steps    {}", steps(setup)),
         format!("  rows     {}", rows(setup)),
         format!(
-            "  passes   {passes} on each of {} servers, {} each if rates are kept; one server runs at a time",
+            "  passes   {passes} on each of {} servers, {} each if rates are kept; {}",
             plan.servers.len(),
-            span(pass_seconds(setup))
+            span(pass_seconds(setup)),
+            at_once(setup)
         ),
         format!(
             "  time     about {}",
@@ -51,6 +52,15 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
     }
     lines.extend(without_placebo(plan));
     Ok(lines)
+}
+
+fn at_once(setup: &InsertSetup) -> String {
+    match setup.turns {
+        0 => "one server runs at a time".to_owned(),
+        turns => {
+            format!("all run at once, {turns} turns in each step, the others frozen meanwhile")
+        }
+    }
 }
 
 fn steps(setup: &InsertSetup) -> String {

@@ -1,9 +1,9 @@
 //! Against real servers, where `DELTABENCH_TEST_TARGETS` names some.
 
-use super::{Bench, role, setup};
+use super::{Bench, check, role, setup};
 use crate::PATIENCE;
 use deltabench_driver::Client;
-use deltabench_driver::insert::{StepOutcome, StepRunner, StepSpec};
+use deltabench_driver::insert::{StepOutcome, StepRunner, StepSpec, TurnFigures, Turns};
 use deltabench_model::slice::VoidReason;
 use deltabench_model::work::insert::{InsertRole, InsertStep, LARGE_BATCH, Pacing};
 use deltabench_testkit::Cluster;
@@ -321,5 +321,67 @@ fn long_transactions_are_held_and_committed_beside_the_rest() {
         let most = began.elapsed().as_secs();
         let found = outcome.long_transactions;
         assert!((1..=most).contains(&found), "{found} in {most} s");
+    }
+}
+
+#[test]
+fn in_turns_a_step_does_the_same_and_no_time_passes_between_them() {
+    let Some(cluster) = newest() else {
+        return;
+    };
+    let mut bench = bench_on(&cluster, 2);
+    bench.step(InsertStep::LoadRows);
+    bench.step(InsertStep::Index);
+    let pause = Duration::from_millis(300);
+    // 480 batches of each client; 4 batches of each in 2 s.
+    for (step, batches, turns) in [
+        (InsertStep::WriteMany, 100, 5),
+        (InsertStep::Range(100), 1, 4),
+    ] {
+        let mut ends: Vec<TurnFigures> = Vec::new();
+        let mut between = |turn: &TurnFigures| {
+            ends.push(*turn);
+            std::thread::sleep(pause);
+            true
+        };
+        let runner = StepRunner::connect(StepSpec {
+            setup: &bench.setup,
+            step,
+            endpoint: &bench.endpoint,
+            login: &bench.login,
+            seed: 42,
+            op_timeout: PATIENCE,
+            interrupted: &AtomicBool::new(false),
+            position: &mut bench.position,
+        });
+        let started = Instant::now();
+        let turned = Turns {
+            batches,
+            between: &mut between,
+        };
+        let outcome = runner.unwrap().run_and_then(Some(turned), |_| {});
+        let took = started.elapsed();
+        check(&outcome);
+        assert_eq!((outcome.void, ends.len()), (None, turns - 1));
+        let paused = pause * u32::try_from(turns - 1).unwrap();
+        let counted = Duration::from_nanos(outcome.duration_ns);
+        assert!(counted + paused <= took, "{counted:?} {paused:?} {took:?}");
+        for (nth, end) in (1..).zip(&ends) {
+            let [inserted, deleted, _] = end.statements;
+            assert_eq!(
+                [inserted, deleted],
+                [2 * nth * batches; 2],
+                "of both clients"
+            );
+        }
+        assert!(
+            ends.windows(2)
+                .all(|pair| pair[0].ended_ns < pair[1].ended_ns)
+        );
+        if step.queries() {
+            let late = role(&outcome, InsertRole::Insert).schedule_lag_ns.unwrap();
+            assert!(u128::from(late) < pause.as_nanos(), "{late} ns");
+            assert!(counted > Duration::from_millis(1400), "{counted:?}");
+        }
     }
 }

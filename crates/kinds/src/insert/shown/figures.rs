@@ -238,6 +238,7 @@ fn pass(pass: &PassFigures) -> PassSeries {
             role(|second| (second.deleted, second.max_delete_us)),
             role(|second| (second.queries, second.max_query_us)),
         ],
+        turns: pass.turns.clone(),
     }
 }
 

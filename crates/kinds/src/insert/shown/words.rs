@@ -57,6 +57,12 @@ pub(crate) fn setup(setup: &InsertSetup) -> String {
             "a transaction held open for {held}, again and again"
         ));
     }
+    if setup.turns > 0 {
+        parts.push(format!(
+            "each step in {} with the other servers frozen",
+            plural(u64::from(setup.turns), "turn")
+        ));
+    }
     parts.join(", ")
 }
 
