@@ -440,19 +440,7 @@ mod tests {
             uid: "u".to_owned(),
             node: node.to_owned(),
         };
-        let lanes = Lanes {
-            format: String::new(),
-            version: 0,
-            execution: String::new(),
-            lab: PathBuf::new(),
-            binary_sha256: String::new(),
-            fleet: (String::new(), String::new()),
-            options: Vec::new(),
-            fixture: None,
-            shipped: Vec::new(),
-            units: Vec::new(),
-            lanes: Vec::new(),
-        };
+        let lanes = Lanes::default();
         let whole = (&spool, &lanes, &file);
         assert_eq!(refuse(whole, (&host("n1"), 0), "cold").unwrap(), UNFIT);
         let why = avoided(&spool, &file, &host("n2")).unwrap();
