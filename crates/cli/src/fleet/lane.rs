@@ -83,15 +83,14 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
     if let Err(problem) = spread((&spool, &lanes, &file), own.lane, &host) {
         say(&problem.to_string());
     }
-    for unit in &own.units {
-        spool.sweep(*unit, &host.uid);
-    }
+    { own.units.iter() }.for_each(|unit| spool.sweep(*unit, &host.uid));
+    let servers = disk::servers_on(&disk, &arguments.servers);
     let place = Place {
         spool: &spool,
         lanes: &lanes,
         owner: owner(&host, own.lane),
         local,
-        servers: &arguments.servers,
+        servers: &servers,
         config,
         stop: &stop,
     };
