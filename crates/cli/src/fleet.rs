@@ -27,7 +27,7 @@ use crate::host::check_fits;
 use crate::store::{open_store, store_problem};
 use deltabench_fleet::file::{Copying, FleetFile};
 use deltabench_fleet::fixture::Fixture;
-use deltabench_fleet::lanes::{LANES_FORMAT, Lanes, Unit, lanes};
+use deltabench_fleet::lanes::{Lanes, Unit, lanes};
 use deltabench_fleet::ship;
 use deltabench_fleet::spool::Spool;
 use deltabench_kinds::run_half;
@@ -114,17 +114,14 @@ fn begin(arguments: &FleetRun, config: &Config) -> Result<u8, Failure> {
     }
     let units = units(planned.runs, fixture.as_ref(), &host);
     let mut lanes = Lanes {
-        format: LANES_FORMAT.0.to_owned(),
-        version: LANES_FORMAT.1,
         execution: planned.execution,
         lab: config.lab.clone(),
         options: options(&file, &arguments.run.servers, config),
-        binary_sha256: String::new(),
         fleet,
         fixture,
-        shipped: Vec::new(),
         lanes: lanes(&units, (file.by, file.on_loss), file.margin),
         units,
+        ..Lanes::default()
     };
     if arguments.run.dry_run {
         lanes.binary_sha256 = ship::own_hash().map_err(Failure::Failed)?;

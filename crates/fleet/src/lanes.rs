@@ -38,6 +38,25 @@ pub struct Lanes {
     pub lanes: Vec<Lane>,
 }
 
+impl Default for Lanes {
+    /// No units and no lanes, in the format of this version.
+    fn default() -> Self {
+        Self {
+            format: LANES_FORMAT.0.to_owned(),
+            version: LANES_FORMAT.1,
+            execution: String::new(),
+            lab: PathBuf::new(),
+            binary_sha256: String::new(),
+            fleet: (String::new(), String::new()),
+            options: Vec::new(),
+            fixture: None,
+            shipped: Vec::new(),
+            units: Vec::new(),
+            lanes: Vec::new(),
+        }
+    }
+}
+
 /// What every version of the file begins with.
 #[derive(Deserialize)]
 struct Head {

@@ -627,21 +627,12 @@ pub(crate) fn all_in<T: serde::de::DeserializeOwned>(directory: &Path) -> Vec<T>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lanes::LANES_FORMAT;
 
     fn lanes() -> Lanes {
         Lanes {
-            format: LANES_FORMAT.0.to_owned(),
-            version: LANES_FORMAT.1,
             execution: "study".to_owned(),
-            lab: PathBuf::from("/lab"),
-            binary_sha256: String::new(),
-            fleet: (String::new(), String::new()),
             options: vec!["--huge-pages".to_owned(), "off".to_owned()],
-            fixture: None,
-            shipped: Vec::new(),
-            units: Vec::new(),
-            lanes: Vec::new(),
+            ..Lanes::default()
         }
     }
 

@@ -119,6 +119,7 @@ impl<'p, K: PassKind> PassBlocks<'p, K> {
         match end? {
             PassEnd::Complete => cleared.and(stopped).and(restored).map(|()| None),
             PassEnd::Interrupted => stopped.map(|()| Some(SessionEnd::Interrupted)),
+            PassEnd::Lost(..) if session.ends_now() => Ok(Some(SessionEnd::Interrupted)),
             // The loss is told; that the lost server does not stop cleanly is no news.
             PassEnd::Lost(cell, cause) => {
                 let place = (turn.block, cell, turn.server);

@@ -243,15 +243,19 @@ pub fn on_their_hosts(states: &mut [UnitStatus], alive: &[Seen], lanes: &Lanes) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_fleet::lanes::Lane;
 
     #[test]
     fn where_a_unit_is_that_is_not_done_only_slurm_knows() {
-        let lanes: Lanes = serde_json::from_value(serde_json::json!({
-            "format": "", "version": 0, "execution": "", "lab": "", "binary_sha256": "",
-            "fleet": ["", ""], "options": [], "fixture": null, "shipped": [], "units": [],
-            "lanes": [{"lane": 0, "units": [1, 2], "minutes": 31, "one_host": false}],
-        }))
-        .unwrap();
+        let lanes = Lanes {
+            lanes: vec![Lane {
+                lane: 0,
+                units: vec![1, 2],
+                minutes: 31,
+                one_host: false,
+            }],
+            ..Lanes::default()
+        };
         let unit = |unit, state| UnitStatus {
             unit,
             state,

@@ -1,5 +1,6 @@
 //! The directory on a disk of a host in which its lanes measure.
 
+use crate::arguments::conditions::Servers;
 use std::fs::{DirBuilder, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -12,6 +13,21 @@ pub fn local_directory(named: Option<&Path>) -> PathBuf {
         || PathBuf::from(format!("/var/tmp/deltabench-fleet-{user}")),
         Path::to_owned,
     )
+}
+
+/// How servers run on this host. Sockets of a lab this deep would have a path that is too long, so clusters
+/// of users are directly in the directory of lanes. Those of root have a place of their own.
+pub fn servers_on(local: &Path, asked: &Servers) -> Servers {
+    servers_of(deltabench_proc::host::our_user(), local, asked)
+}
+
+fn servers_of(user: Option<u32>, local: &Path, asked: &Servers) -> Servers {
+    let named = asked.cluster_dir.clone();
+    Servers {
+        server_user: asked.server_user.clone(),
+        cluster_dir: named.or_else(|| (user != Some(0)).then(|| local.join("c"))),
+        huge_pages: asked.huge_pages,
+    }
 }
 
 /// Makes it. In a directory that everybody writes, somebody may have taken its name: it has to be ours, and
@@ -43,6 +59,26 @@ pub fn make_local(place: &Path, in_public: bool) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::conditions::HugePagesWord;
+
+    /// As an ordinary user every unit failed: "the path of the servers' sockets is too long".
+    #[test]
+    fn clusters_of_users_are_where_the_paths_of_sockets_are_short() {
+        let asked = |cluster_dir| Servers {
+            server_user: None,
+            cluster_dir,
+            huge_pages: HugePagesWord::Try,
+        };
+        let local = Path::new("/var/tmp/deltabench-fleet-1234567890");
+        let of = |user, named| servers_of(Some(user), local, &asked(named)).cluster_dir;
+        let users = of(3000, None).unwrap();
+        // 107 bytes are the most.
+        let socket = "a-study-20261127-032819-5627-12/sockets/.s.PGSQL.65535";
+        assert!(users.join(socket).as_os_str().len() <= 107);
+        assert_eq!(of(0, None), None);
+        let named = Some(PathBuf::from("/x"));
+        assert_eq!(of(3000, named.clone()), named);
+    }
 
     #[test]
     fn labs_are_in_a_directory_of_ours_and_not_behind_a_link() {

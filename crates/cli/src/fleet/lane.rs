@@ -83,15 +83,14 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
     if let Err(problem) = spread((&spool, &lanes, &file), own.lane, &host) {
         say(&problem.to_string());
     }
-    for unit in &own.units {
-        spool.sweep(*unit, &host.uid);
-    }
+    { own.units.iter() }.for_each(|unit| spool.sweep(*unit, &host.uid));
+    let servers = disk::servers_on(&disk, &arguments.servers);
     let place = Place {
         spool: &spool,
         lanes: &lanes,
         owner: owner(&host, own.lane),
         local,
-        servers: &arguments.servers,
+        servers: &servers,
         config,
         stop: &stop,
     };
@@ -440,19 +439,7 @@ mod tests {
             uid: "u".to_owned(),
             node: node.to_owned(),
         };
-        let lanes = Lanes {
-            format: String::new(),
-            version: 0,
-            execution: String::new(),
-            lab: PathBuf::new(),
-            binary_sha256: String::new(),
-            fleet: (String::new(), String::new()),
-            options: Vec::new(),
-            fixture: None,
-            shipped: Vec::new(),
-            units: Vec::new(),
-            lanes: Vec::new(),
-        };
+        let lanes = Lanes::default();
         let whole = (&spool, &lanes, &file);
         assert_eq!(refuse(whole, (&host("n1"), 0), "cold").unwrap(), UNFIT);
         let why = avoided(&spool, &file, &host("n2")).unwrap();

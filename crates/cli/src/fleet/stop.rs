@@ -5,14 +5,19 @@ use crate::interrupt;
 use deltabench_model::problem::Problem;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long a visit may go on after SIGTERM. Slurm sends SIGKILL after its KillWait, 30 s by default, and
-/// then directories and control groups would stay: the rest of that time is for servers to end. A visit of a
-/// benchmark that loads tables may take hours.
-const GRACE: Duration = Duration::from_secs(15);
+/// How many times SIGTERM may come; one more ends the process. Slurm sends it when a lane has to go, and
+/// again when the time for that is over.
+const TERMS: u32 = 2;
+/// How long what breaks a lane may be ahead of the signal that says why: Slurm sends SIGTERM to all processes
+/// of a job, one after another, and servers end by it.
+const AHEAD: Duration = Duration::from_millis(500);
+/// How often to look meanwhile.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Whether a lane is to stop, and when.
 #[derive(Debug, Clone, Default)]
@@ -26,10 +31,9 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Listens from now on: SIGUSR1 comes some time before a time limit, SIGTERM at a cancellation or when
-    /// another job takes the host.
-    ///
-    /// A second signal of the same visit means now, and a third ends the process.
+    /// Listens from now on. SIGUSR1 comes some time before a time limit: the visit under way is finished.
+    /// SIGTERM comes at a cancellation or when another job takes the host, and servers get it, too: that
+    /// visit is given up.
     ///
     /// Errors: signals that cannot be handled.
     pub fn listen() -> Result<Self, Failure> {
@@ -39,22 +43,28 @@ impl Stop {
         })?;
         let heard = stop.clone();
         std::thread::spawn(move || {
-            let mut is_urgent = false;
+            let mut terms = 0;
             for signal in signals.forever() {
-                if signal == SIGUSR1 {
-                    heard.ask();
-                } else if !heard.asked.load(Ordering::SeqCst) {
-                    heard.ask_within(GRACE);
-                } else if is_urgent {
+                if heard.hear(signal, &mut terms).is_break() {
                     std::process::exit(i32::from(interrupt::STATUS));
-                } else {
-                    // The end of a visit sets `now`, too, and then the lane still has to say how it ended.
-                    is_urgent = true;
-                    heard.now.store(true, Ordering::SeqCst);
                 }
             }
         });
         Ok(stop)
+    }
+
+    /// Does what a signal means; breaks if it ends the process. `terms` counts.
+    fn hear(&self, signal: i32, terms: &mut u32) -> ControlFlow<()> {
+        self.ask();
+        if signal == SIGUSR1 {
+            return ControlFlow::Continue(());
+        }
+        self.now.store(true, Ordering::SeqCst);
+        *terms += 1;
+        match *terms > TERMS {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
 
     /// Stops after the visit under way, or now if there is none.
@@ -65,14 +75,13 @@ impl Stop {
         }
     }
 
-    /// Stops after the visit under way, or in the middle of it if it takes longer than this.
-    fn ask_within(&self, grace: Duration) {
-        self.ask();
-        let later = self.clone();
-        std::thread::spawn(move || {
-            std::thread::sleep(grace);
-            later.now.store(true, Ordering::SeqCst);
-        });
+    /// Whether somebody stops the lane who broke what it does: that may be seen before the signal.
+    pub fn is_asked_soon(&self) -> bool {
+        let began = Instant::now();
+        while !self.is_asked() && began.elapsed() < AHEAD {
+            std::thread::sleep(PAUSE);
+        }
+        self.is_asked()
     }
 
     /// Whether somebody wants it to stop.
@@ -93,26 +102,52 @@ impl Stop {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
+
+    fn in_a_visit() -> Stop {
+        let stop = Stop::default();
+        stop.set_visiting(true);
+        stop
+    }
+
+    fn is_now(stop: &Stop) -> bool {
+        stop.now.load(Ordering::SeqCst)
+    }
 
     #[test]
-    fn a_visit_may_end_but_not_take_longer_than_the_grace() {
-        let stop = Stop::default();
-        stop.set_visiting(true);
-        stop.ask_within(Duration::from_millis(100));
-        let is_now = || stop.now.load(Ordering::SeqCst);
-        assert!(stop.is_asked() && !is_now());
-        let began = Instant::now();
-        while !is_now() {
-            assert!(began.elapsed() < Duration::from_secs(20));
-            std::thread::sleep(Duration::from_millis(5));
+    fn a_visit_is_finished_before_a_time_limit_and_given_up_at_term() {
+        let (stop, mut terms) = (in_a_visit(), 0);
+        for _ in 0..3 {
+            assert!(stop.hear(SIGUSR1, &mut terms).is_continue());
         }
-        assert!(began.elapsed() >= Duration::from_millis(90));
-        // One that ends before is the end.
-        let stop = Stop::default();
-        stop.set_visiting(true);
-        stop.ask_within(Duration::from_secs(3600));
+        assert!(stop.is_asked() && !is_now(&stop));
         stop.set_visiting(false);
-        assert!(stop.now.load(Ordering::SeqCst));
+        assert!(is_now(&stop));
+        let stop = in_a_visit();
+        assert!(stop.hear(SIGTERM, &mut terms).is_continue());
+        assert!(stop.is_asked() && is_now(&stop));
+    }
+
+    /// It ended the lane, so that its unit counted as silent.
+    #[test]
+    fn a_second_term_lets_the_lane_say_how_it_ended() {
+        let (stop, mut terms) = (in_a_visit(), 0);
+        let mut hears = |signal| stop.hear(signal, &mut terms).is_continue();
+        assert!(hears(SIGUSR1));
+        stop.set_visiting(false);
+        assert!(hears(SIGTERM) && hears(SIGTERM), "the lane writes its end");
+        assert!(!hears(SIGTERM));
+    }
+
+    #[test]
+    fn the_signal_may_come_after_what_it_breaks() {
+        let stop = in_a_visit();
+        let later = stop.clone();
+        let sent = std::thread::spawn(move || {
+            std::thread::sleep(PAUSE * 3);
+            later.hear(SIGTERM, &mut 0)
+        });
+        assert!(stop.is_asked_soon());
+        assert!(sent.join().unwrap().is_continue());
+        assert!(!in_a_visit().is_asked_soon(), "nobody stops it");
     }
 }

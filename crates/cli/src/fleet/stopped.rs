@@ -41,13 +41,18 @@ pub fn lanes(seen: &[Seen], states: &[UnitStatus], place: (&Spool, &Lanes)) -> V
         };
         open.filter(own).collect::<Vec<_>>()
     };
+    let taken = spool.taken();
     let stopped = |lane: u32| {
         let open = open(lane);
         let host = open.iter().rev().find_map(|unit| unit.host.as_ref());
-        (!open.is_empty()).then(|| Stopped {
-            lane,
-            node: host.map(|host| host.node.clone()),
-        })
+        // Of a host that got copies nothing may have been fetched since.
+        let mut begun = taken.iter().filter(|(begun, _)| *begun == lane);
+        let begun = match (begun.next(), begun.next()) {
+            (Some((_, node)), None) => Some(node.clone()),
+            _ => None,
+        };
+        let node = host.map(|host| host.node.clone()).or(begun);
+        (!open.is_empty()).then_some(Stopped { lane, node })
     };
     all.into_iter().filter_map(stopped).collect()
 }
@@ -97,16 +102,21 @@ pub fn to_do(stopped: &[Stopped], is_copied: bool, execution: &str) -> Vec<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_fleet::lanes::Lane;
     use deltabench_fleet::spool::{HostName, Outcome};
 
     fn execution() -> Lanes {
-        serde_json::from_value(serde_json::json!({
-            "format": "", "version": 0, "execution": "study", "lab": "", "binary_sha256": "",
-            "fleet": ["", ""], "options": [], "fixture": null, "shipped": [], "units": [],
-            "lanes": [{"lane": 0, "units": [1], "minutes": 31, "one_host": false},
-                      {"lane": 1, "units": [2], "minutes": 31, "one_host": false}],
-        }))
-        .unwrap()
+        let lane = |lane| Lane {
+            lane,
+            units: vec![lane + 1],
+            minutes: 31,
+            one_host: false,
+        };
+        Lanes {
+            execution: "study".to_owned(),
+            lanes: (0..2).map(lane).collect(),
+            ..Lanes::default()
+        }
     }
 
     fn unit(unit: u32, state: UnitState) -> UnitStatus {
@@ -144,6 +154,7 @@ mod tests {
             lane: 1,
             node: Some("n2".to_owned()),
         };
+        spool.take(1, "n3").unwrap();
         std::fs::create_dir(place.path().join("jobs")).unwrap();
         for (name, elements) in [("7", vec![0, 1]), ("8", vec![1])] {
             let mut job = spool.intend(LANES, (0, &elements), 1).unwrap();
@@ -180,5 +191,10 @@ mod tests {
         ));
         spool.forget_outcome();
         assert_eq!(spool.outcome(), None);
+        // Before its host is asked.
+        let mut unit = unit(2, UnitState::Waiting);
+        unit.host = None;
+        let found = super::lanes(&[ended("8", 1, 73)], &[unit], (&spool, &lanes));
+        assert_eq!(found[0].node.as_deref(), Some("n3"));
     }
 }

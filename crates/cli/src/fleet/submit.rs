@@ -469,7 +469,7 @@ pub fn arrays(lanes: &[u32], most: Option<u32>) -> Vec<LanesOfArray> {
 ///
 /// Errors: more lanes than jobs.
 pub fn check_limits(limits: Limits, lanes: &Lanes) -> Result<(), Failure> {
-    // And the one that gathers.
+    // And the one that gathers, or fetches.
     let needed = lanes.lanes.len().saturating_add(1);
     let holds = |jobs: u32| usize::try_from(jobs).is_ok_and(|jobs| needed <= jobs);
     match limits.jobs {
@@ -479,7 +479,7 @@ pub fn check_limits(limits: Limits, lanes: &Lanes) -> Result<(), Failure> {
                 lanes.lanes.len()
             ))
             .detail(format!(
-                "MaxJobCount is {jobs} in its slurm.conf; each lane is a job, and so is the one that gathers"
+                "MaxJobCount is {jobs} in its slurm.conf; each lane is a job, and one more gathers or fetches"
             ))
             .hint(
                 "by = \"repetition\" in [lanes] of the fleet file makes fewer lanes; --only and \
@@ -544,16 +544,19 @@ pub fn drained(file: &FleetFile) -> Vec<Avoided> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_fleet::lanes::Lane;
 
     fn execution(lanes: u32) -> Lanes {
-        let lane =
-            |lane| serde_json::json!({"lane": lane, "units": [], "minutes": 31, "one_host": false});
-        serde_json::from_value(serde_json::json!({
-            "format": "", "version": 0, "execution": "", "lab": "", "binary_sha256": "",
-            "fleet": ["", ""], "options": [], "fixture": null, "shipped": [], "units": [],
-            "lanes": (0..lanes).map(lane).collect::<Vec<_>>(),
-        }))
-        .unwrap()
+        let lane = |lane| Lane {
+            lane,
+            units: Vec::new(),
+            minutes: 31,
+            one_host: false,
+        };
+        Lanes {
+            lanes: (0..lanes).map(lane).collect(),
+            ..Lanes::default()
+        }
     }
 
     #[test]

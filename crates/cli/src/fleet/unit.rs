@@ -82,7 +82,7 @@ pub fn measure(unit: &Unit, place: &Place<'_>) -> Result<UnitEnd, Failure> {
             say(&failure.problem().to_string());
             let text = in_words(failure.problem());
             // Whoever stops a lane may break what it does: that says nothing of the unit.
-            let word = match place.stop.is_asked() {
+            let word = match place.stop.is_asked_soon() {
                 true => stopped(place.spool, &attempt),
                 false if is_of_host(failure.problem()) => {
                     avoid(place, text.clone())?;

@@ -2,6 +2,7 @@
 
 mod full;
 mod hosts;
+mod slurm_says;
 
 use crate::lab::{Lab, TINY, text};
 use deltabench_store::{FILE_NAME, RunState, Store};

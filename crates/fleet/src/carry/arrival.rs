@@ -252,7 +252,6 @@ pub(super) fn sweep(spool: &Spool) {
 mod tests {
     use super::super::scripts::{ASK, COLLECT, UNPACK};
     use super::*;
-    use crate::lanes::LANES_FORMAT;
     use crate::spool::{End, EndWord, HostName};
     use std::ffi::OsStr;
     use std::process::Output;
@@ -351,22 +350,14 @@ mod tests {
 
     fn lanes() -> Lanes {
         Lanes {
-            format: LANES_FORMAT.0.to_owned(),
-            version: LANES_FORMAT.1,
             execution: "study".to_owned(),
-            lab: PathBuf::from("/lab"),
-            binary_sha256: String::new(),
-            fleet: (String::new(), String::new()),
-            options: Vec::new(),
-            fixture: None,
-            shipped: Vec::new(),
             units: vec![crate::lanes::Unit {
                 unit: 1,
                 run: "run".to_owned(),
                 plan: deltabench_testkit::small_run::plan(),
                 seconds: 1.0,
             }],
-            lanes: Vec::new(),
+            ..Lanes::default()
         }
     }
 

@@ -1,7 +1,7 @@
 //! Gathering many units: the time and the memory that it takes, and that all of it is there.
 
 use deltabench_fleet::gather::gather;
-use deltabench_fleet::lanes::{LANES_FORMAT, Lane, Lanes, Unit};
+use deltabench_fleet::lanes::{Lane, Lanes, Unit};
 use deltabench_fleet::seal::seal;
 use deltabench_fleet::spool::{End, EndWord, HostName, Owner, Spool};
 use deltabench_model::plan::{CellId, Plan, ServerId};
@@ -38,17 +38,10 @@ fn lanes(units: u32) -> Lanes {
         one_host: false,
     };
     Lanes {
-        format: LANES_FORMAT.0.to_owned(),
-        version: LANES_FORMAT.1,
         execution: "many".to_owned(),
-        lab: PathBuf::from("/lab"),
-        binary_sha256: String::new(),
-        fleet: (String::new(), String::new()),
-        options: Vec::new(),
-        fixture: None,
-        shipped: Vec::new(),
         lanes: units.iter().map(lane).collect(),
         units,
+        ..Lanes::default()
     }
 }
 

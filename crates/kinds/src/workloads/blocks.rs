@@ -197,6 +197,7 @@ impl BlockState<'_> {
                     progress.visited((block, cell), started, session.clock);
                     session.observer.visit(block, number, planned);
                 }
+                VisitEnd::Lost(..) if session.ends_now() => return Ok(VisitEnd::Interrupted),
                 VisitEnd::Lost(server, reason) => {
                     progress.set_done(block, cell);
                     let place = (block, cell, *server);

@@ -12,9 +12,17 @@ use deltabench_model::record::Record;
 use deltabench_model::sampled;
 use deltabench_model::slice::VoidReason;
 use deltabench_observe::Series;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// After this many lost servers in one session the run ends.
 pub const LOSSES_MAX: u32 = 3;
+
+/// How long the loss of a server may be ahead of the signal to us: one signal goes to one process after
+/// another.
+const AHEAD: Duration = Duration::from_millis(500);
+/// How often to look meanwhile.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A server that was lost.
 #[derive(Debug)]
@@ -40,6 +48,11 @@ impl Session<'_> {
         report: Result<VisitReport, Problem>,
         series: Option<&mut Series>,
     ) -> Result<VisitEnd, Problem> {
+        let is_lost = { report.as_ref() }.is_ok_and(|one| matches!(one.end, VisitEnd::Lost(..)));
+        if is_lost && self.ends_now() {
+            self.store.abandon_visit().map_err(store_problem)?;
+            return Ok(VisitEnd::Interrupted);
+        }
         match report {
             Ok(VisitReport {
                 end: end @ (VisitEnd::Complete | VisitEnd::Lost(..)),
@@ -80,6 +93,17 @@ impl Session<'_> {
                 other.map(|report| report.end)
             }
         }
+    }
+
+    /// Whether somebody ends the run, so that the loss of a server says nothing of it: whoever ends a job of
+    /// a cluster sends a signal to all of its processes. Servers may get it first.
+    pub fn ends_now(&self) -> bool {
+        let began = Instant::now();
+        let is_interrupted = || self.interrupted.load(Ordering::Relaxed);
+        while !is_interrupted() && began.elapsed() < AHEAD {
+            std::thread::sleep(PAUSE);
+        }
+        is_interrupted()
     }
 
     /// Stores those findings that are not stored yet.

@@ -1,6 +1,7 @@
 //! Disks that are full, at each stage: nothing is lost, and all goes on when there is space again.
 
 use super::{Fleet, json, text, wait_for};
+use deltabench_store::{RunState, Store};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,8 +32,15 @@ impl Disk {
 
     /// Takes all the space that is left.
     fn fill(&self) {
+        self.fill_but(0);
+    }
+
+    /// Leaves some KiB.
+    fn fill_but(&self, kib: u64) {
         let mut filler = fs::File::create(self.filler()).unwrap();
         while filler.write_all(&[0; 4096]).is_ok() {}
+        let length = filler.metadata().unwrap().len();
+        filler.set_len(length - kib * 1024).unwrap();
     }
 
     fn empty(&self) {
@@ -145,4 +153,51 @@ fn where_disks_are_full_nothing_is_lost_and_all_goes_on_with_space() {
     let occasions: usize = fleet.measured().iter().map(|run| run.4).sum();
     assert_eq!(occasions, 5);
     fleet.assert_whole();
+}
+
+/// KiB that are enough for the last visit of a unit, and not for a copy of its lab.
+const ROOM_KIB: u64 = 200;
+
+#[test]
+fn where_the_disk_of_the_host_has_no_room_to_seal_the_lab_stays_there_whole() {
+    let fleet = Fleet::new();
+    let Some(local) = Disk::at(fleet.lab.path().join("local")) else {
+        eprintln!("skipped: only root can mount a file system");
+        return;
+    };
+    let only = ["--only", "repetition=1,rows=2000", "--detach"];
+    let begun = fleet.run("a", "ms=400,blocks=2", &only);
+    assert!(begun.status.success(), "{}", text(&begun.stderr));
+    fleet.has_visited(1, 1);
+    local.fill_but(ROOM_KIB);
+    let said = fleet.ended(fleet.resume(), &local.place);
+    assert!(
+        said.contains("host a is avoided: no space left to write "),
+        "{said}"
+    );
+    assert_eq!(fleet.word(1, 1).as_deref(), Some("unfit"));
+    let lab = local
+        .place
+        .join("a")
+        .join(fleet.spool_name())
+        .join("unit-001");
+    let names = fs::read_dir(&lab).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let other: Vec<String> = names
+        .filter(|name| !name.starts_with("deltabench.sqlite"))
+        .collect();
+    assert!(other.is_empty(), "of the copy nothing is left: {other:?}");
+    let store = Store::open_existing(&lab).unwrap();
+    let run = store.runs().unwrap().remove(0);
+    assert_eq!(run.state, RunState::Finished);
+    assert_eq!(store.completed_visits(&run.run).unwrap().len(), 2);
+    drop(store);
+    local.empty();
+    fleet.use_again();
+    let output = fleet.on("a", &["resume"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(fleet.word(1, 2).as_deref(), Some("sealed"));
+    // It was only sealed.
+    let occasions: Vec<usize> = fleet.measured().iter().map(|run| run.4).collect();
+    assert_eq!(occasions, [1]);
 }

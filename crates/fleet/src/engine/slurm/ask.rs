@@ -166,6 +166,11 @@ pub(super) fn refusal(program: &str, said: &str) -> Problem {
     }
     let problem = Problem::new(format!("Slurm refuses {program}")).detail(said.trim());
     let hints = [
+        (
+            "temporarily unavailable",
+            "Slurm may hold as many jobs as MaxJobCount allows, ended ones until MinJobAge: \
+             `deltabench fleet resume` hands lanes in later",
+        ),
         ("array", "scontrol show config | grep MaxArraySize"),
         ("feature", "deltabench fleet hosts"),
         ("node", "deltabench fleet hosts"),
@@ -212,6 +217,12 @@ mod tests {
         );
         assert!(!refused.of_machine && !is_of_unknown_job(&refused));
         assert_eq!(refused.hint.as_deref(), Some("deltabench fleet hosts"));
+        let full = refusal(
+            "sbatch",
+            "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n\
+             sbatch: error: Batch job submission failed: Resource temporarily unavailable\n",
+        );
+        assert!(!full.of_machine && full.hint.unwrap().contains("MaxJobCount"));
         let forgotten = refusal(
             "squeue",
             "slurm_load_jobs error: Invalid job id specified\n",

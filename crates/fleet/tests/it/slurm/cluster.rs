@@ -37,6 +37,11 @@ pub struct Cluster {
 impl Cluster {
     /// Starts it, with a node for each list of features: `n1`, `n2`, …
     pub fn start(features: &[&str]) -> Self {
+        Self::start_with(features, "")
+    }
+
+    /// The same with more lines of configuration.
+    pub fn start_with(features: &[&str], more: &str) -> Self {
         let scratch = tempfile::tempdir().unwrap();
         // Whoever runs the jobs must get through.
         fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -50,7 +55,7 @@ impl Cluster {
         }
         let munge = place.join("munge");
         fs::DirBuilder::new().mode(0o700).create(&munge).unwrap();
-        fs::write(cluster.conf(), configuration(place, features)).unwrap();
+        fs::write(cluster.conf(), configuration(place, features) + more).unwrap();
         cluster.run(
             "mungekey",
             &[
@@ -106,7 +111,9 @@ impl Cluster {
 
     fn wait_until_idle(&self, nodes: usize) {
         wait_for("idle nodes", 60, || {
-            let listed = self.told("sinfo", &["--noheader", "--Node", "--format=%T"]);
+            // A node of two partitions has two lines.
+            let words = ["--partition=bench", "--noheader", "--Node", "--format=%T"];
+            let listed = self.told("sinfo", &words);
             let idle = listed.lines().filter(|state| *state == "idle").count();
             (idle == nodes).then_some(())
         });
