@@ -111,6 +111,9 @@ impl End {
     }
 }
 
+/// Servers that run, in the order of their passes.
+type Started = Vec<(ServerId, Address)>;
+
 /// The blocks of the benchmark in turns.
 pub(super) struct TurnBlocks<'p> {
     fleet: Fleet<'p>,
@@ -146,7 +149,7 @@ impl<'p> TurnBlocks<'p> {
         session: &Session<'_>,
         (block, schedule): (u32, &BlockSchedule),
         first: &Cell,
-    ) -> Result<(Vec<(ServerId, Address)>, Vec<FrozenServer>), Problem> {
+    ) -> Result<(Started, Vec<FrozenServer>), Problem> {
         let (mut started, mut all) = (Vec::new(), Vec::new());
         for server in pass_order(session.plan, block) {
             let address = self.fleet.start_one(schedule, server)?;
