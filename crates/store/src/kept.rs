@@ -59,6 +59,11 @@ impl Store {
         self.derived.done(done);
     }
 
+    /// Whether values are kept here at all.
+    pub fn keeps(&self) -> bool {
+        self.derived.file(&self.lab).is_some()
+    }
+
     /// From now on computes everything: neither reads nor writes what was kept.
     #[must_use]
     pub fn without_kept(self) -> Self {
