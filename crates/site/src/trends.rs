@@ -56,7 +56,8 @@ pub(crate) fn list(lab: &mut Lab, links: &Links) -> Result<Page, Problem> {
             p.muted {
                 "Each band is the level of all versions of a cell relative to the usual base, in the order "
                 "of versions, with 95 % intervals over many hours. The figure is that of the newest version. "
-                "The line is “equal”; each band has a scale of its own, of ±2 % at least. Lines across a band are changes: confirmed ones in colour, suspected ones dashed."
+                "The line is “equal”; each band has a scale of its own, of ±2 % at least. Lines across a "
+                "band are changes: confirmed ones in colour, suspected ones dashed."
             }
             (waits(lab, left))
             @if hosts.is_empty() && left == 0 { p { "No finished run compares two versions." } }

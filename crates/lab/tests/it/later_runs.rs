@@ -10,6 +10,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 const HOUR: i64 = 3_600_000;
 
+/// Labs. Of twelve of them, 34 of 36 pairs have at least 17 of 20, either way; four take two seconds.
+const LABS: u64 = 4;
 /// Comparisons of each lab.
 const PAIRS: u32 = 3;
 /// Later runs of each, and how many of them have to lie in "another hour" (the design's acceptance).
@@ -112,17 +114,17 @@ fn lab_of(seed: u64) -> Vec<(u32, u32)> {
 /// for all 20.
 #[test]
 fn another_hour_holds_seventeen_of_twenty_later_runs() {
-    let labs: Vec<Vec<(u32, u32)>> = (0..12).map(lab_of).collect();
+    let labs: Vec<Vec<(u32, u32)>> = (0..LABS).map(lab_of).collect();
     let pairs: Vec<&(u32, u32)> = labs.iter().flatten().collect();
-    let all = f64::from(LATER) * 36.0;
+    let all = f64::from(LATER * PAIRS) * 4.0;
     let share = |of: &dyn Fn(&(u32, u32)) -> u32| {
         let held: u32 = pairs.iter().map(|pair| of(pair)).sum();
         let enough = pairs.iter().filter(|pair| of(pair) >= WANTED).count();
         (f64::from(held) / all, enough)
     };
     let (newest, first) = (share(&|pair| pair.0), share(&|pair| pair.1));
-    println!("report before: {newest:?} of 36 pairs; one report: {first:?}; {labs:?}");
+    println!("report before: {newest:?} of 12 pairs; one report: {first:?}; {labs:?}");
     assert!((0.92..0.98).contains(&newest.0), "{newest:?}");
-    assert!(newest.1 >= 33, "{newest:?}");
     assert!((0.90..0.99).contains(&first.0), "{first:?}");
+    assert!(newest.1 >= 11 && first.1 >= 11, "{newest:?} {first:?}");
 }
