@@ -55,7 +55,7 @@ pub(crate) fn list(lab: &mut Lab, links: &Links) -> Result<Page, Problem> {
         @if lab.is_part { p { (PART) } } @else {
             p.muted {
                 "Each band is the level of all versions of a cell relative to the usual base, in the order "
-                "of versions, with 95 % intervals over many hours. The figure is that of the newest version. "
+                "of versions, with 95 % intervals over many hours. The figure is that of the last version. "
                 "The line is “equal”; each band has a scale of its own, of ±2 % at least. Lines across a "
                 "band are changes: confirmed ones in colour, suspected ones dashed."
             }
