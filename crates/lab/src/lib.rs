@@ -23,6 +23,7 @@ mod sampled;
 mod sensitivity;
 mod series;
 mod sessions;
+mod threads;
 mod through;
 mod told;
 mod trend;
@@ -43,10 +44,11 @@ pub use reused::{Ask, EarlierServer, Reused, earlier_servers, reused};
 pub use sensitivity::sensitivity_name;
 pub use series::{series_of, stored as series_of_run};
 pub use sessions::session_name;
+pub use threads::{further_threads, side_by_side};
 pub use through::through;
 pub use trend::{
-    Change, ComparedCell, Era, HostTrend, KnownRuns, TrendCell, TrendPoint, TrendRun, Version,
-    trends, version_line,
+    Change, ComparedCell, Era, HostTrend, Judging, KnownRuns, TrendCell, TrendPoint, TrendRun,
+    Version, trends, version_line,
 };
 pub use withdrawal::cell_label;
 

@@ -88,20 +88,22 @@ pub(crate) fn pairs_of(
     };
     // What was made slower on purpose is a copy of its base, and no version.
     let candidates = ServerId::each().zip(servers);
-    let candidates: Vec<(ServerId, &PlannedServer)> = candidates
+    let candidates: Vec<(ServerId, Kind, String)> = candidates
         .filter(|(_, planned)| planned.role == Role::Candidate && planned.burn_ns.is_none())
+        .map(|(candidate, planned)| {
+            let versions = format!("{} {}", version_key(base), version_key(planned));
+            let kind = (kin(base, planned), draws_executables);
+            (candidate, kind, versions)
+        })
         .collect();
     let of_cell = |(id, key): (CellId, &&str)| {
-        let pair = |(candidate, planned): &(ServerId, &PlannedServer)| Pair {
+        let of_key = hash(key);
+        let pair = |(candidate, kind, versions): &(ServerId, Kind, String)| Pair {
             cell: id,
             candidate: *candidate,
-            key: hash(key),
-            kind: (kin(base, planned), draws_executables),
-            same: hash(&format!(
-                "{} {} {key}",
-                version_key(base),
-                version_key(planned)
-            )),
+            key: of_key,
+            kind: *kind,
+            same: hash(&format!("{versions} {key}")),
         };
         candidates.iter().map(pair).collect::<Vec<Pair>>()
     };

@@ -3,7 +3,7 @@
 use crate::analysis::ANALYSIS;
 use crate::hosts::RunHost;
 use crate::night::is_night;
-use crate::pair::{Hash, Pair, pairs_of};
+use crate::pair::{Hash, Pair, pairs_of, version_key};
 use crate::placebos::Ledger;
 use crate::series::stored;
 use crate::store_problem;
@@ -25,6 +25,7 @@ pub(crate) struct Past {
     /// As in [`FinishedRun`].
     pub(crate) stamp: String,
     pairs: OnceLock<Vec<Pair>>,
+    versions: OnceLock<Vec<String>>,
 }
 
 /// What others read of a run beside what it told: kept beside the store, because a plan is long and most of
@@ -119,7 +120,14 @@ impl Past {
             ended_ms: run.ended_unix_ms,
             stamp: run.stamp.clone(),
             pairs: OnceLock::new(),
+            versions: OnceLock::new(),
         }))
+    }
+
+    /// What its servers are, by content; in their order.
+    pub(crate) fn versions(&self) -> &[String] {
+        self.versions
+            .get_or_init(|| self.brief.servers.iter().map(version_key).collect())
     }
 
     /// Its candidates in its cells.
@@ -140,7 +148,7 @@ impl Past {
 
 /// All of them, in the order in which they ended. A run that was interrupted says what it says when it has
 /// ended.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct PastRuns {
     runs: Vec<Arc<Past>>,
     /// Finished runs with their stamps; those that do not count have none.
@@ -152,7 +160,7 @@ pub struct PastRuns {
 }
 
 /// The runs of a host.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RunsOfHost {
     /// In the order in which they began.
     pub(crate) runs: Vec<Arc<Past>>,

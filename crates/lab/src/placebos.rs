@@ -56,7 +56,7 @@ pub(crate) fn results(
 }
 
 /// The ledger by run, for whoever asks what had been said by the end of many.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger {
     /// The host of each run, and when it was judged, milliseconds since 1970.
     runs: BTreeMap<String, (String, i64)>,

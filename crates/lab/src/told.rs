@@ -7,6 +7,7 @@ use crate::analysis::ANALYSIS;
 use crate::judged::Judged;
 use crate::past::Past;
 use crate::store_problem;
+use crate::threads::{further_threads, side_by_side};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Metric, MetricComparison, Verdict,
 };
@@ -15,6 +16,8 @@ use deltabench_model::problem::Problem;
 use deltabench_store::{Kept, Store};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What trends read of every run.
 pub(crate) const PRIMARY: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation];
@@ -22,6 +25,9 @@ pub(crate) const PRIMARY: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPe
 /// The names under which both parts are kept. Few runs are asked for their latencies.
 const KEPT: &str = "told";
 const KEPT_LATENCIES: &str = "told-latencies";
+
+/// Runs to judge for which a further thread is started: it opens the lab once more.
+const RUNS_OF_A_THREAD: usize = 4;
 
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,6 +78,43 @@ impl Told {
     /// What was kept of all runs but for their latencies, by run.
     pub(crate) fn all_kept(store: &Store) -> BTreeMap<String, Kept> {
         store.all_kept(KEPT)
+    }
+
+    /// Judges the runs of which nothing was kept that fits, on all cores, and keeps what they tell; returns
+    /// what is kept then. Where nothing can be kept, whoever needs a run judges it.
+    ///
+    /// Errors: the store cannot be read.
+    pub(crate) fn keep_all(
+        runs: &[Arc<Past>],
+        store: &Store,
+    ) -> Result<BTreeMap<String, Kept>, Problem> {
+        let kept = Self::all_kept(store);
+        let fits = |past: &Past| {
+            let known = kept.get(&past.name);
+            known.is_some_and(|known| known.made_from == made_from(past))
+        };
+        let missing: Vec<&Past> = { runs.iter().map(|past| &**past) }
+            .filter(|past| !fits(past))
+            .collect();
+        let further = further_threads(missing.len(), RUNS_OF_A_THREAD);
+        if further == 0 || !store.keeps() {
+            return Ok(kept);
+        }
+        let next = AtomicUsize::new(0);
+        let work = |store: &Store| -> Result<(), Problem> {
+            while let Some(past) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+                Self::of(past, &PRIMARY, store)?;
+            }
+            Ok(())
+        };
+        let stores = (0..further).map_while(|_| store.again());
+        let others = stores.map(|store| {
+            let work = &work;
+            move || work(&store)
+        });
+        let others: Vec<_> = others.collect();
+        { side_by_side(|| work(store), others).into_iter() }.collect::<Result<(), Problem>>()?;
+        Ok(Self::all_kept(store))
     }
 
     /// What a run tells from that; `None` if it does not fit, or more is asked for.

@@ -8,24 +8,24 @@ mod watched;
 
 use crate::history::Hour;
 use crate::hosts::{HostChange, RunHost};
-use crate::pair::{branch, version_key};
+use crate::pair::branch;
 use crate::past::{Past, PastRuns};
 pub use anchors::Era;
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::thresholds::HOURS_ASSUMED;
 use deltabench_model::installation::Installation;
 use deltabench_model::occasion::HostClass;
-use deltabench_model::plan::{CellId, PlannedServer};
+use deltabench_model::plan::{CellId, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use deltabench_trend::{Assumed, Build, Known, Measured, Network, Run, State, Suspicion};
-pub use known::KnownRuns;
 use known::{JudgedRun, Said};
+pub use known::{Judging, KnownRuns};
 pub use over_time::TrendPoint;
 pub use pairs::ComparedCell;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use watched::{Keeper, watched};
 
 /// Characters of an identifier of a change.
@@ -99,6 +99,8 @@ pub struct HostTrend {
     /// What these runs say together.
     known: Arc<Known>,
     eras: Vec<Era>,
+    /// The names of the runs, once somebody has asked.
+    names: OnceLock<BTreeSet<String>>,
 }
 
 /// What the runs of each host say of metrics over time, metric by metric, the host of the newest run first.
@@ -115,7 +117,7 @@ pub fn trends(
 ) -> Result<Vec<HostTrend>, Problem> {
     let past = PastRuns::read(store)?;
     let mut known = KnownRuns::new(metrics);
-    known.judge(past.all().to_vec(), store, &|| true)?;
+    known.judge(past.all().to_vec(), store, Judging::All)?;
     Ok(known.trends(Some(store), places))
 }
 
@@ -127,7 +129,7 @@ pub(crate) fn trends_of(
     places: &dyn Fn(&[&Installation]) -> Vec<String>,
 ) -> Result<Vec<HostTrend>, Problem> {
     let mut known = KnownRuns::new(metrics);
-    known.judge(runs, store, &|| true)?;
+    known.judge(runs, store, Judging::All)?;
     Ok(known.trends(None, places))
 }
 
@@ -145,6 +147,8 @@ struct Found {
     hosts: Vec<RunHost>,
     host: usize,
     host_changes: Vec<HostChange>,
+    /// As in [`HostTrend`].
+    unplaced: Vec<String>,
 }
 
 impl Found {
@@ -161,6 +165,7 @@ impl Found {
             hosts: Vec::new(),
             host: 0,
             host_changes: Vec::new(),
+            unplaced: Vec::new(),
         }
     }
 
@@ -225,13 +230,16 @@ impl Found {
         past: &Past,
         metric: usize,
     ) -> Option<Measured> {
-        let base = past.brief.server(past.brief.base)?;
-        let base_key = version_key(base);
+        let server = |id: ServerId| {
+            let identity = past.versions().get(id.index())?;
+            Some((past.brief.server(id)?, identity.as_str()))
+        };
+        let base = server(past.brief.base)?;
         let mut candidates: BTreeMap<usize, BTreeMap<u32, f64>> = BTreeMap::new();
         let (mut delta, mut times, mut is_sound) = (0.0_f64, 1.0_f64, true);
         let is_remote = |one: &PlannedServer| one.installation.remote.is_some();
         for one in said.iter().filter(|one| one.cell == cell) {
-            let Some(planned) = past.brief.server(one.candidate) else {
+            let Some((planned, identity)) = server(one.candidate) else {
                 continue;
             };
             let Some(blocks) = one.values.get(&metric) else {
@@ -239,12 +247,12 @@ impl Found {
             };
             // What was made slower on purpose is no version, nor is a copy of the base. A server that was
             // there before may be another build tomorrow.
-            let is_version = planned.burn_ns.is_none() && version_key(planned) != base_key;
-            if !is_version || is_remote(planned) || is_remote(base) {
+            let is_version = planned.burn_ns.is_none() && identity != base.1;
+            if !is_version || is_remote(planned) || is_remote(base.0) {
                 continue;
             }
             is_sound &= !one.contended;
-            let version = self.number(planned, past.began_ms);
+            let version = self.number((planned, identity), past.began_ms);
             candidates.entry(version).or_insert_with(|| blocks.clone());
             delta = delta.max(one.delta);
             times = times.max(0.05 / (1.0 - one.interval_level));
@@ -265,37 +273,35 @@ impl Found {
     }
 
     /// The number of a version, a new one for one that was not met before.
-    fn number(&mut self, planned: &PlannedServer, began_ms: i64) -> usize {
-        let identity = version_key(planned);
-        let next = self.versions.len();
-        let number = *self.numbers.entry(identity.clone()).or_insert(next);
-        if number == next {
-            self.versions.push(Version {
-                identity,
-                name: name(planned),
-                line: version_line(planned),
-                is_plain: planned.settings.is_empty() && planned.configuration.is_none(),
-                installation: planned.installation.clone(),
-                first_ms: began_ms,
-                place: None,
-            });
+    fn number(&mut self, (planned, identity): (&PlannedServer, &str), began_ms: i64) -> usize {
+        if let Some(known) = self.numbers.get(identity) {
+            return *known;
         }
-        number
+        let next = self.versions.len();
+        self.numbers.insert(identity.to_owned(), next);
+        self.versions.push(Version {
+            identity: identity.to_owned(),
+            name: name(planned),
+            line: version_line(planned),
+            is_plain: planned.settings.is_empty() && planned.configuration.is_none(),
+            installation: planned.installation.clone(),
+            first_ms: began_ms,
+            place: None,
+        });
+        next
+    }
+
+    /// Tells versions of one name apart, and asks for the places of commits.
+    fn place(&mut self, places: &dyn Fn(&[&Installation]) -> Vec<String>) {
+        tell_apart(&mut self.versions);
+        self.unplaced = place(&mut self.versions, places);
     }
 
     /// Puts versions into their order and goes through the runs. `store`: beside which to keep what they made
     /// suspect.
-    fn trend(
-        mut self,
-        metric: Metric,
-        machine: String,
-        store: Option<&Store>,
-        places: &dyn Fn(&[&Installation]) -> Vec<String>,
-    ) -> HostTrend {
-        tell_apart(&mut self.versions);
-        let unplaced = place(&mut self.versions, places);
+    fn trend(mut self, metric: Metric, machine: String, store: Option<&Store>) -> HostTrend {
         let mut order: Vec<usize> = (0..self.versions.len()).collect();
-        order.sort_by_key(|at| self.versions.get(*at).map(key_of));
+        order.sort_by_cached_key(|at| self.versions.get(*at).map(key_of));
         let mut place_of = vec![0; order.len()];
         for (place, number) in order.iter().enumerate() {
             if let Some(slot) = place_of.get_mut(*number) {
@@ -327,12 +333,13 @@ impl Found {
             runs: self.runs,
             cells: self.cells,
             changes: Vec::new(),
-            unplaced,
+            unplaced: self.unplaced,
             host_changes: self.host_changes,
             builds,
             known: Arc::new(watch.known(&self.measured)),
             measured: self.measured,
             eras: Vec::new(),
+            names: OnceLock::new(),
         };
         let mut numbers: BTreeMap<(usize, usize, usize, bool), usize> = BTreeMap::new();
         for one in watch.suspicions() {
@@ -419,6 +426,13 @@ impl HostTrend {
         let nights = self.runs.iter().zip(&self.measured);
         let nights = nights.filter(|(run, _)| run.is_night);
         nights.rev().find_map(|(_, run)| newest(run))
+    }
+
+    /// Whether a run has a part in it.
+    pub fn has_run(&self, name: &str) -> bool {
+        let names =
+            { &self.names }.get_or_init(|| self.runs.iter().map(|run| run.name.clone()).collect());
+        names.contains(name)
     }
 
     /// Whether a run has a step to this version, or from it.

@@ -39,6 +39,20 @@ pub(crate) struct Mark {
     pub(crate) title: String,
 }
 
+impl Mark {
+    fn is_note(&self) -> bool {
+        self.class == "note"
+    }
+
+    /// Whether its label has the place of another one's.
+    fn is_beside(&self, other: &Self) -> bool {
+        (self.x - other.x).abs() < f64::EPSILON && self.is_note() == other.is_note()
+    }
+}
+
+/// Width of a label of a mark.
+const LABEL: f64 = 14.0;
+
 /// The size of a drawing, and whether it has an axis.
 pub(crate) struct Size {
     width: f64,
@@ -116,7 +130,12 @@ pub(crate) fn band(points: &[Point], marks: &[Mark], size: &Size, label: &str) -
             @if size.has_axis { (axis(&scale)) }
             @else { line.equal x1="0" x2=(wide) y1=(scale.y(0.0)) y2=(scale.y(0.0)) {} }
             @for run in joined(points) { (joined_band(run, &scale)) }
-            @for mark in marks.iter().filter(is_inside) { (shown(mark, &scale)) }
+            @let inside: Vec<&Mark> = marks.iter().filter(is_inside).collect();
+            @for (at, mark) in inside.iter().enumerate() {
+                // Labels at one place stand beside each other.
+                @let before = inside.iter().take(at).filter(|one| one.is_beside(mark));
+                (shown(mark, before.count(), &scale))
+            }
             @if size.has_axis { (names(points, size)) }
             @if size.has_axis { @for point in points {
                 circle cx=(scale.x(point.x)) cy=(scale.y(point.level.value)) r="3" {
@@ -204,18 +223,19 @@ fn joined_band(points: &[Point], scale: &Scale<'_>) -> Markup {
     }
 }
 
-fn shown(mark: &Mark, scale: &Scale<'_>) -> Markup {
+fn shown(mark: &Mark, before: usize, scale: &Scale<'_>) -> Markup {
     let x = scale.x(mark.x);
+    let label_x = round(x + LABEL * place(before));
     let Size {
         height, has_axis, ..
     } = scale.size;
     // Notes have a row of their own: a change and a note may be at one place.
-    let row = if mark.class == "note" { "28" } else { "12" };
+    let row = if mark.is_note() { "28" } else { "12" };
     html! {
         g.mark.(mark.class) {
             title { (mark.title) }
             line x1=(x) x2=(x) y1=(if *has_axis { 16.0 } else { 0.0 }) y2=(height) {}
-            @if *has_axis { text x=(x) y=(row) text-anchor="middle" { (mark.label) } }
+            @if *has_axis { text x=(label_x) y=(row) text-anchor="middle" { (mark.label) } }
         }
     }
 }
@@ -264,6 +284,29 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("NaN"));
+    }
+
+    #[test]
+    fn labels_of_one_place_stand_beside_each_other() {
+        let mark = |class, label: &str| Mark {
+            x: 1.0,
+            class,
+            label: label.to_owned(),
+            title: String::new(),
+        };
+        let points = [point(0.0, 0.0, 0), point(2.0, 0.0, 0)];
+        let marks = [mark("note", "1"), mark("worse", "▼"), mark("note", "2")];
+        let text = band(&points, &marks, &LARGE, "").into_string();
+        let label = |x: f64, row: u32, label: &str| {
+            format!("<text x=\"{x}\" y=\"{row}\" text-anchor=\"middle\">{label}</text>")
+        };
+        for label in [
+            label(482.0, 28, "1"),
+            label(482.0, 12, "▼"),
+            label(496.0, 28, "2"),
+        ] {
+            assert!(text.contains(&label), "{label}: {text}");
+        }
     }
 
     #[test]

@@ -215,7 +215,7 @@ fn table(points: &[&Point], links: &Links) -> Markup {
         div.scroll { table.list {
             thead { tr {
                 th scope="col" { "run" } th scope="col" { "candidate" } th scope="col" { "verdict" }
-                th scope="col" { "throughput, this hour" } th scope="col" { "another hour" }
+                th scope="col" { "throughput, this hour" } th scope="col" { "other hours" }
                 th scope="col" { "blocks" }
             } }
             tbody { @for point in points.iter().rev() {
@@ -227,7 +227,7 @@ fn table(points: &[&Point], links: &Links) -> Markup {
                     td.sides { (pair(entry, outcome, links)) }
                     td { (verdict(outcome)) }
                     td.figures data-name="this hour" { (outcome.change) }
-                    td.figures data-name="another hour" {
+                    td.figures data-name="other hours" {
                         (outcome.another.as_deref().unwrap_or("not known"))
                     }
                     td data-name="blocks" { (outcome.blocks) }

@@ -38,13 +38,16 @@ pub(crate) struct Told<'a> {
 impl<'a> Told<'a> {
     /// Of all changes of a host, in their order.
     pub(crate) fn of(host: &'a HostTrend, said: &'a [Triage]) -> Vec<Self> {
-        let newest = |change: &Change| said.iter().rev().find(|one| one.change == change.id);
-        let told = |change: &'a Change| Self {
+        let all = host.changes.iter();
+        all.map(|change| Self::new(host, change, said)).collect()
+    }
+
+    fn new(host: &'a HostTrend, change: &'a Change, said: &'a [Triage]) -> Self {
+        Self {
             host,
             change,
-            said: newest(change),
-        };
-        host.changes.iter().map(told).collect()
+            said: said.iter().rev().find(|one| one.change == change.id),
+        }
     }
 
     pub(crate) fn state(&self) -> State {
@@ -263,10 +266,11 @@ pub(crate) fn page(lab: &mut Lab, id: &str, links: &Links) -> Result<Option<Page
     };
     let lab = &*lab;
     let said = lab.store.triages().map_err(store_problem)?;
-    let mut all = hosts.iter().flat_map(|host| Told::of(host, &said));
-    let Some(told) = all.find(|told| told.change.id == id) else {
+    let mut all = { hosts.iter() }.flat_map(|host| host.changes.iter().map(move |one| (host, one)));
+    let Some((host, change)) = all.find(|(_, change)| change.id == id) else {
         return Ok(None);
     };
+    let told = Told::new(host, change, &said);
     let title = format!("{} {}, {}", told.cell(), told.way(), told.between());
     let history: Vec<&Triage> = said.iter().filter(|one| one.change == id).collect();
     let body = html! {

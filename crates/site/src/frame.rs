@@ -112,7 +112,7 @@ pub(crate) fn host_of<'a>(lab: &'a Lab, host: &HostTrend) -> Option<&'a Host> {
 
 /// What a host is called, leading to its page.
 pub(crate) fn host_link(host: &Host, lab: &Lab, links: &Links) -> Markup {
-    html! { a href=(links.to(&Route::Host(host.key.clone()))) { (host_name(host, lab)) } }
+    html! { a.host href=(links.to(&Route::Host(host.key.clone()))) { (host_name(host, lab)) } }
 }
 
 /// A build, leading to its page.

@@ -75,12 +75,15 @@ pub(crate) fn page(lab: &mut Lab, links: &Links) -> Result<Page, Problem> {
         section #changes {
             h2 { "What changed" }
             (waits(lab, missing))
-            (change_table(found.get(..CHANGES.min(found.len())).unwrap_or_default(), links))
+            @if missing == 0 || !found.is_empty() {
+                (change_table(found.get(..CHANGES.min(found.len())).unwrap_or_default(), links))
+            }
             @if found.len() > CHANGES {
                 p.muted { (found.len() - CHANGES) " smaller ones are in the reports of their runs." }
             }
             p {
-                "Over all runs: " a href=(links.to(&Route::Changes)) { "changes between versions" } ", "
+                "What several runs show together: "
+                a href=(links.to(&Route::Changes)) { "changes between versions" } ", "
                 a href=(links.to(&Route::Trends)) { "trends" } ", "
                 a href=(links.to(&Route::Compare)) { "compare two versions" }
             }
@@ -154,7 +157,7 @@ fn measured(lab: &Lab, links: &Links) -> Markup {
 pub(crate) fn change_table(changes: &[Change], links: &Links) -> Markup {
     if changes.is_empty() {
         return html! {
-            p { "None. A run that found a regression or an improvement will be listed here." }
+            p { "Nothing in any of the newest runs by itself." }
         };
     }
     html! {
@@ -163,7 +166,7 @@ pub(crate) fn change_table(changes: &[Change], links: &Links) -> Markup {
                 thead { tr {
                     th scope="col" { "cell" } th scope="col" { "verdict" }
                     th scope="col" { "candidate, relative to base" }
-                    th scope="col" { "throughput, this hour" } th scope="col" { "another hour" }
+                    th scope="col" { "throughput, this hour" } th scope="col" { "other hours" }
                     th scope="col" { "run" }
                 } }
                 tbody { @for change in changes { (row(change, links)) } }
@@ -180,7 +183,7 @@ fn row(change: &Change, links: &Links) -> Markup {
             td { (verdict(outcome)) }
             td.sides { (pair(entry, outcome, links)) }
             td.figures data-name="this hour" { (outcome.change) }
-            td.figures data-name="another hour" {
+            td.figures data-name="other hours" {
                 @match &outcome.another { Some(note) => (note), None => "not known" }
             }
             td { (run_link(entry, links)) " " small { (moment(entry.started_unix_ms)) } }

@@ -8,7 +8,9 @@ use crate::stamps::Stamps;
 use crate::withhold::Secrets;
 use crate::written::Page;
 use deltabench_compare::comparison::{Comparison, Metric};
-use deltabench_lab::{Analysed, HostTrend, KnownRuns, PastRuns, analyse_among, store_problem};
+use deltabench_lab::{
+    Analysed, HostTrend, Judging, KnownRuns, PastRuns, analyse_among, store_problem,
+};
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -100,7 +102,7 @@ pub struct Lab {
     /// The newest analysis, with its run: a page and the JSON of one run are often made together.
     newest: Option<(String, Arc<Read>)>,
     /// The finished runs, with the version of the store that they were read from.
-    past: (Option<i64>, PastRuns),
+    past: (Option<i64>, Arc<PastRuns>),
     known: KnownRuns,
     /// What all runs say over time, with the version of the store that it was read from.
     trends: Option<(i64, Arc<Vec<HostTrend>>)>,
@@ -124,7 +126,14 @@ impl Lab {
     }
 
     fn of(store: Store, shows_hosts: bool) -> Result<Self, Problem> {
-        let mut lab = Self {
+        let mut lab = Self::unread(store, shows_hosts);
+        lab.read()?;
+        lab.measured = lab.measured_now()?;
+        Ok(lab)
+    }
+
+    fn unread(store: Store, shows_hosts: bool) -> Self {
+        Self {
             store,
             shows_hosts,
             entries: Vec::new(),
@@ -142,14 +151,45 @@ impl Lab {
             until: None,
             is_part: false,
             newest: None,
-            past: (None, PastRuns::default()),
+            past: (None, Arc::default()),
             known: KnownRuns::new(&METRICS),
             trends: None,
             places: |_| Vec::new(),
+        }
+    }
+
+    /// The same lab as it was read, for a thread that makes pages beside this one; `None` where nobody can
+    /// read the store a second time.
+    ///
+    /// Errors: the store cannot be read.
+    pub(crate) fn again(&mut self) -> Result<Option<Self>, Problem> {
+        let Some(store) = self.store.again() else {
+            return Ok(None);
         };
-        lab.read()?;
-        lab.measured = lab.measured_now()?;
-        Ok(lab)
+        // Read before, so that nobody reads it twice.
+        if !self.must_wait() {
+            self.read_past()?;
+        }
+        let mut again = Self {
+            version: self.version,
+            entries: self.entries.clone(),
+            stamps: self.stamps.clone(),
+            outcomes: self.outcomes.clone(),
+            measured: self.measured.clone(),
+            secrets: self.secrets.clone(),
+            is_part: self.is_part,
+            past: self.past.clone(),
+            trends: self.trends.clone(),
+            places: self.places,
+            ..Self::unread(store, self.shows_hosts)
+        };
+        again.index();
+        Ok(Some(again))
+    }
+
+    /// Takes what another thread found in the same lab.
+    pub(crate) fn know(&mut self, other: Self) {
+        self.outcomes.extend(other.outcomes);
     }
 
     /// The same lab, with somebody who knows the order of commits.
@@ -199,9 +239,18 @@ impl Lab {
         self.stamps = Stamps::of(&self.entries);
         if !self.shows_hosts {
             self.secrets = Secrets::of(&self.entries, &self.store)?;
+            // Runs of a lab have a few names between them.
+            let mut known: BTreeMap<String, String> = BTreeMap::new();
+            let mut clean = |text: &mut String| match known.get(text.as_str()) {
+                Some(clean) => text.clone_from(clean),
+                None => {
+                    let clean = self.secrets.clean(text);
+                    known.insert(std::mem::replace(text, clean.clone()), clean);
+                }
+            };
             for server in self.entries.iter_mut().flat_map(|entry| &mut entry.servers) {
-                server.name = self.secrets.clean(&server.name);
-                server.version.target = self.secrets.clean(&server.version.target);
+                clean(&mut server.name);
+                clean(&mut server.version.target);
             }
         }
         self.newest = None;
@@ -255,7 +304,7 @@ impl Lab {
     /// Reads the finished runs, unless they are known.
     fn read_past(&mut self) -> Result<(), Problem> {
         if self.past.0 != Some(self.version) {
-            self.past.1.refresh(&self.store)?;
+            Arc::make_mut(&mut self.past.1).refresh(&self.store)?;
             self.past.0 = Some(self.version);
         }
         Ok(())
@@ -276,8 +325,12 @@ impl Lab {
         }
         let until = self.until;
         let goes_on = || until.is_none_or(|until| Instant::now() <= until);
+        let judging = match until {
+            Some(_) => Judging::While(&goes_on),
+            None => Judging::All,
+        };
         self.read_past()?;
-        let left = self.known.read(&self.past.1, &self.store, &goes_on)?;
+        let left = self.known.read(&self.past.1, &self.store, judging)?;
         if left > 0 {
             return Ok(Err(left));
         }

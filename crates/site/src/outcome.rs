@@ -18,7 +18,7 @@ pub(crate) struct Outcome {
     /// Candidate / base in throughput; absent where nothing was measured.
     pub(crate) ratio: Option<f64>,
     pub(crate) ci95: Option<(f64, f64)>,
-    /// What another hour would say, in words.
+    /// What other hours say: `-1.2 % [-1.8, -0.6] over 3 runs; another hour: [-2.4, +0.0]`.
     pub(crate) another: Option<String>,
     /// Whether a second run found it again; absent where none measured it.
     pub(crate) confirmed: Option<bool>,
@@ -47,14 +47,8 @@ impl Outcome {
         let speed = cell.metric(Metric::Throughput);
         let ratio = speed.map(|speed| speed.ratio).filter(|_| cell.blocks > 0);
         // What follows the figure of the hour itself, which has a column of its own.
-        let another = another_hour(cell).and_then(|note| {
-            let (_, rest) = note.split_once("; ")?;
-            Some(
-                rest.strip_prefix("another hour: ")
-                    .unwrap_or(rest)
-                    .to_owned(),
-            )
-        });
+        let another = another_hour(cell)
+            .and_then(|note| note.split_once("; ").map(|(_, rest)| rest.to_owned()));
         Self {
             cell: cell.cell.0,
             candidate: cell.candidate.0,

@@ -7,10 +7,15 @@ use crate::lab::Lab;
 use crate::page::page;
 use crate::route::{Links, Route};
 use crate::{cells, changes, compare, executions, hosts, run, trends};
+use deltabench_lab::{further_threads, side_by_side};
 use deltabench_model::problem::Problem;
 use deltabench_store::RunState;
 use manifest::{File, Manifest, hash};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Pages for which a further thread is started: it has to read the lab's file again.
+const PAGES_OF_A_THREAD: usize = 8;
 
 /// What was done to a site's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,23 +52,18 @@ pub fn publish(
     }
     let before = Manifest::open(directory)?;
     before.save(directory)?;
-    let mut site = Site {
+    let site = Site {
         directory,
         secrets: lab.secrets.stamp().to_owned(),
         before,
-        after: Manifest::default(),
-        done: Published::default(),
     };
     // Those of runs first: the others show what they found.
-    for route in runs(lab) {
-        site.bring(lab, &route)?;
-    }
-    for route in lists(lab)? {
-        site.bring(lab, &route)?;
-    }
-    site.clear()?;
-    site.after.save(directory)?;
-    Ok(site.done)
+    let mut made = site.bring_all(lab, &runs(lab))?;
+    let lists: Vec<[Route; 1]> = lists(lab)?.into_iter().map(|route| [route]).collect();
+    made.add(site.bring_all(lab, &lists)?);
+    site.clear(&mut made)?;
+    made.after.save(directory)?;
+    Ok(made.done)
 }
 
 /// Forgets all runs but those of an execution, and those that belong to them.
@@ -87,13 +87,10 @@ fn only(lab: &mut Lab, wanted: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The pages of runs.
-fn runs(lab: &Lab) -> Vec<Route> {
+/// The pages of runs: both of a run come from one analysis.
+fn runs(lab: &Lab) -> Vec<[Route; 2]> {
     let both = |name: &String| [Route::Run(name.clone()), Route::ApiRun(name.clone())];
-    lab.entries
-        .iter()
-        .flat_map(|entry| both(&entry.name))
-        .collect()
+    lab.entries.iter().map(|entry| both(&entry.name)).collect()
 }
 
 /// All other pages of a lab.
@@ -144,21 +141,70 @@ struct Site<'a> {
     /// Of the words that its pages do not say.
     secrets: String,
     before: Manifest,
+}
+
+/// What was done to its pages.
+#[derive(Default)]
+struct Made {
     after: Manifest,
     done: Published,
 }
 
+impl Made {
+    fn add(&mut self, other: Self) {
+        let Self { after, done } = other;
+        self.after.files.extend(after.files);
+        self.done.written += done.written;
+        self.done.unchanged += done.unchanged;
+        self.done.removed += done.removed;
+    }
+}
+
 impl Site<'_> {
+    /// Brings pages up to date, on all cores: each thread takes the next pages that belong together.
+    fn bring_all<const N: usize>(
+        &self,
+        lab: &mut Lab,
+        routes: &[[Route; N]],
+    ) -> Result<Made, Problem> {
+        let further = further_threads(routes.len() * N, PAGES_OF_A_THREAD);
+        let mut labs = Vec::new();
+        for _ in 0..further {
+            labs.extend(lab.again()?);
+        }
+        let next = AtomicUsize::new(0);
+        let work = |lab: &mut Lab| -> Result<Made, Problem> {
+            let mut made = Made::default();
+            while let Some(together) = routes.get(next.fetch_add(1, Ordering::Relaxed)) {
+                for route in together {
+                    self.bring(lab, route, &mut made)?;
+                }
+            }
+            Ok(made)
+        };
+        let others = labs.iter_mut().map(|lab| {
+            let work = &work;
+            move || work(lab)
+        });
+        let made = side_by_side(|| work(lab), others.collect::<Vec<_>>());
+        labs.into_iter().for_each(|other| lab.know(other));
+        let mut all = Made::default();
+        for made in made {
+            all.add(made?);
+        }
+        Ok(all)
+    }
+
     /// Brings one page up to date.
-    fn bring(&mut self, lab: &mut Lab, route: &Route) -> Result<(), Problem> {
+    fn bring(&self, lab: &mut Lab, route: &Route, made: &mut Made) -> Result<(), Problem> {
         let name = route.file();
         let path = self.directory.join(&name);
         let inputs = inputs(lab, route, &self.secrets);
         let known = self.before.files.get(&name);
         let same = |file: &&File| inputs.is_some() && file.inputs == inputs && path.is_file();
         if let Some(file) = known.filter(same) {
-            self.after.files.insert(name, file.clone());
-            self.done.unchanged += 1;
+            made.after.files.insert(name, file.clone());
+            made.done.unchanged += 1;
             return Ok(());
         }
         let Some(page) = page(lab, route, true)? else {
@@ -167,29 +213,29 @@ impl Site<'_> {
         let bytes = hash(&page.text);
         let is_there = std::fs::read_to_string(&path).is_ok_and(|there| there == page.text);
         if is_there {
-            self.done.unchanged += 1;
+            made.done.unchanged += 1;
         } else {
             replace(&path, &page.text)?;
-            self.done.written += 1;
+            made.done.written += 1;
         }
-        self.after.files.insert(name, File { inputs, bytes });
+        made.after.files.insert(name, File { inputs, bytes });
         Ok(())
     }
 
     /// Removes the files of things that are gone, if nobody has changed them since.
-    fn clear(&mut self) -> Result<(), Problem> {
+    fn clear(&self, made: &mut Made) -> Result<(), Problem> {
         for (name, file) in &self.before.files {
             let is_ours = Path::new(name)
                 .components()
                 .all(|part| matches!(part, std::path::Component::Normal(_)));
-            if self.after.files.contains_key(name) || !is_ours {
+            if made.after.files.contains_key(name) || !is_ours {
                 continue;
             }
             let path = self.directory.join(name);
             let there = std::fs::read_to_string(&path);
             if there.is_ok_and(|text| hash(&text) == file.bytes) {
                 std::fs::remove_file(&path).map_err(|error| cannot_write(&path, &error))?;
-                self.done.removed += 1;
+                made.done.removed += 1;
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// A report rests on the run's own records, on runs that belong to it (those that confirm it or count for it,
 /// its sessions), and on what the lab knew when the run ended: other hours of its host, and the ledger of
 /// placebos. So a run that ends later changes nothing, and a withdrawal changes what ended after its run.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Stamps {
     /// By run.
     runs: BTreeMap<String, String>,

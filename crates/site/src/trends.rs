@@ -55,8 +55,9 @@ pub(crate) fn list(lab: &mut Lab, links: &Links) -> Result<Page, Problem> {
         @if lab.is_part { p { (PART) } } @else {
             p.muted {
                 "Each band is the level of all versions of a cell relative to the usual base, in the order "
-                "of versions, with 95 % intervals over many hours. The line is “equal”; the least span is "
-                "±2 %. Lines across a band are changes: confirmed ones in colour, suspected ones dashed."
+                "of versions, with 95 % intervals over many hours. The figure is that of the last version. "
+                "The line is “equal”; each band has a scale of its own, of ±2 % at least. Lines across a "
+                "band are changes: confirmed ones in colour, suspected ones dashed."
             }
             (waits(lab, left))
             @if hosts.is_empty() && left == 0 { p { "No finished run compares two versions." } }
@@ -187,8 +188,13 @@ fn small(host: &HostTrend, cell: usize, changes: &[Told<'_>], lab: &Lab, links: 
             Some(host) => a.small href=(links.to(&Route::trend(&known.key, &host.key))) { (drawn) },
             None => (drawn),
         }
+        // Bands have scales of their own, so the figure says how much it is.
         small {
-            (words::plural(count(points.len()), "version")) ", base " (name(network.0))
+            @match points.last().filter(|point| point.version != network.0) {
+                Some(newest) => { (newest.title) " relative to " (name(network.0)) ", " },
+                None => { "base " (name(network.0)) ", " },
+            }
+            (words::plural(count(points.len()), "version"))
         }
         @if let Some(last) = last {
             " " small { a href=(links.to(&last.route())) {

@@ -137,7 +137,7 @@ fn table(rows: &[Row], lab: &Lab, links: &Links) -> Markup {
             thead { tr {
                 th scope="col" { "cell" } th scope="col" { "verdict" }
                 th scope="col" { "candidate, relative to base" }
-                th scope="col" { "throughput, this hour" } th scope="col" { "another hour" }
+                th scope="col" { "throughput, this hour" } th scope="col" { "other hours" }
                 th scope="col" { "run" } th scope="col" { "host" }
             } }
             tbody { @for (entry, outcome) in rows { tr class=[outcome.withdrawn.then_some("gone")] {
@@ -147,7 +147,7 @@ fn table(rows: &[Row], lab: &Lab, links: &Links) -> Markup {
                 td.figures data-name="this hour" {
                     (outcome.change)
                 }
-                td.figures data-name="another hour" {
+                td.figures data-name="other hours" {
                     (outcome.another.as_deref().unwrap_or("not known"))
                 }
                 td {

@@ -11,7 +11,7 @@ use deltabench_lab::store_problem;
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 /// What stands for a command line.
@@ -52,8 +52,8 @@ const BEFORE: [(&str, &str); 9] = [
 pub(crate) struct Secrets {
     /// Known words, with what stands for them.
     words: BTreeMap<String, String>,
-    /// The same, the longest first: a name may be a part of another one.
-    longest_first: OnceLock<Vec<(String, String)>>,
+    /// The same, to find them in a text.
+    sought: OnceLock<Sought>,
     /// A hash of the words that no run brought in.
     common: String,
     withholds: bool,
@@ -167,42 +167,86 @@ impl Secrets {
         if !self.withholds {
             return text.to_owned();
         }
-        let words = self.longest_first.get_or_init(|| {
-            let mut words: Vec<_> = self.words.clone().into_iter().collect();
-            words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
-            words
-        });
+        let sought = self.sought.get_or_init(|| Sought::of(&self.words));
         let mut clean = text.to_owned();
-        let mut has = letters(&clean);
-        for (word, instead) in words {
-            // A lab has hundreds of words, and most texts of a page are a few letters.
-            let may_be = word.bytes().all(|byte| has.contains(byte));
-            if may_be && clean.contains(word.as_str()) {
+        for (word, instead) in sought.in_text(text) {
+            // A longer one may have had it as a part.
+            if clean.contains(word) {
                 clean = without_word(&clean, word, instead);
-                has = letters(&clean);
             }
         }
         patterns(&clean)
     }
 }
 
-/// Bytes that a text has.
-struct Letters([bool; 256]);
+/// Bytes by which words are found.
+const FIRST: usize = 2;
+/// How many pairs of bytes there are.
+const PAIRS: usize = 1 << 16;
 
-fn letters(text: &str) -> Letters {
-    let mut all = [false; 256];
-    for byte in text.bytes() {
-        if let Some(has) = all.get_mut(usize::from(byte)) {
-            *has = true;
-        }
-    }
-    Letters(all)
+/// Words to find: a lab has hundreds, and its pages have millions of letters.
+#[derive(Debug, Clone)]
+struct Sought {
+    /// The longest first, because a name may be a part of another one; each with what stands for it.
+    words: Vec<(String, String)>,
+    /// Whether a word begins with these bytes.
+    begins: Vec<bool>,
+    /// The places of words, by their first bytes.
+    by_first: BTreeMap<[u8; FIRST], Vec<usize>>,
+    /// The places of words that a replacement may be a part of: it has parentheses.
+    always: Vec<usize>,
 }
 
-impl Letters {
-    fn contains(&self, byte: u8) -> bool {
-        self.0.get(usize::from(byte)).copied().unwrap_or(false)
+impl Sought {
+    fn of(known: &BTreeMap<String, String>) -> Self {
+        let mut words: Vec<_> = known.clone().into_iter().collect();
+        words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
+        let mut all = Self {
+            words: Vec::new(),
+            begins: vec![false; PAIRS],
+            by_first: BTreeMap::new(),
+            always: Vec::new(),
+        };
+        for (at, (word, _)) in words.iter().enumerate() {
+            let first = word.as_bytes().first_chunk();
+            match first.filter(|_| !word.contains(['(', ')'])) {
+                Some(first) => {
+                    if let Some(begins) = all.begins.get_mut(pair(*first)) {
+                        *begins = true;
+                    }
+                    all.by_first.entry(*first).or_default().push(at);
+                }
+                None => all.always.push(at),
+            }
+        }
+        Self { words, ..all }
     }
+
+    /// The words that a text has, the longest first, each with what stands for it.
+    fn in_text(&self, text: &str) -> impl Iterator<Item = (&str, &str)> {
+        let mut found: BTreeSet<usize> = self.always.iter().copied().collect();
+        let mut rest = text.as_bytes();
+        while let Some(first) = rest.first_chunk() {
+            if self.begins.get(pair(*first)).copied().unwrap_or(false) {
+                let own = self.by_first.get(first).into_iter().flatten();
+                let is_here = |at: &&usize| {
+                    let word = self.words.get(**at);
+                    word.is_some_and(|(word, _)| rest.starts_with(word.as_bytes()))
+                };
+                found.extend(own.filter(is_here));
+            }
+            rest = rest.get(1..).unwrap_or_default();
+        }
+        let word = |at: usize| {
+            let (word, instead) = self.words.get(at)?;
+            Some((word.as_str(), instead.as_str()))
+        };
+        found.into_iter().filter_map(word)
+    }
+}
+
+fn pair([one, other]: [u8; FIRST]) -> usize {
+    usize::from(one) << 8 | usize::from(other)
 }
 
 /// Replaces a word where it stands alone, and is no key of JSON.
@@ -348,6 +392,26 @@ mod tests {
         let expected = "<main class=\"main\"><p>(host)</p></main><script>main(\"/a/b\")</script>\
              <script id=\"data\">{\"main\": \"(host)\", \"at\": \"(host)\"}</script>";
         assert_eq!(clean, expected);
+    }
+
+    #[test]
+    fn words_that_are_parts_of_others_or_of_replacements_are_found_as_if_sought_one_by_one() {
+        let secrets = |words: &[&str]| {
+            let mut secrets = Secrets {
+                withholds: true,
+                ..Secrets::default()
+            };
+            words.iter().for_each(|word| secrets.add(word, "(host)"));
+            secrets
+        };
+        let of = secrets(&["db", "db1", "db1 (Intel, 2 cores)", "x(host)y", "é1"]);
+        let text = "db1 (Intel, 2 cores), db1, db, db10, adb, x(host)y, \u{e9}1 db";
+        let clean = "(host), (host), (host), db10, adb, (host), (host) (host)";
+        assert_eq!(of.clean(text), clean);
+        // What stood before a shorter word is replaced first: then the word stands alone.
+        let of = secrets(&["abcdef", "/q1"]);
+        assert_eq!(of.clean("abcdef/q1 abcde/q1"), "(host)(host) abcde/q1");
+        assert_eq!(secrets(&[]).clean("db"), "db");
     }
 
     #[test]

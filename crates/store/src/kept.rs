@@ -59,6 +59,11 @@ impl Store {
         self.derived.done(done);
     }
 
+    /// Whether values are kept here at all.
+    pub fn keeps(&self) -> bool {
+        self.derived.file(&self.lab).is_some()
+    }
+
     /// From now on computes everything: neither reads nor writes what was kept.
     #[must_use]
     pub fn without_kept(self) -> Self {
@@ -98,6 +103,11 @@ mod tests {
         let without = Store::open(lab.path()).unwrap().without_kept();
         assert_eq!(without.kept("judged", "r", "2"), None);
         without.keep("judged", "r", &kept("3", "three"));
+        // A second reader of the same lab keeps what the first one does.
+        let beside = again.again().unwrap();
+        assert_eq!(beside.kept("judged", "r", "2").as_deref(), Some("two"));
+        assert!(beside.keeps() && !without.keeps());
+        assert!(!without.again().unwrap().keeps());
         assert_eq!(store.kept("judged", "r", "2").as_deref(), Some("two"));
     }
 

@@ -78,6 +78,7 @@ mod tests {
         assert!(cannot_be_written(&refused), "{refused}");
         let hint = deltabench_model::problem::Problem::from(refused).hint;
         assert!(hint.unwrap().starts_with("make the lab writable"));
+        assert!(copy.again().is_none(), "a copy is not copied again");
         let place = copy.copy.as_ref().unwrap().directory().to_owned();
         assert!(place.is_dir());
         drop(copy);

@@ -132,6 +132,21 @@ impl Store {
         })
     }
 
+    /// The same lab once more, for a thread that reads beside this one. `None` where that is not worth it: a
+    /// copy would be copied again, and a lab that cannot be opened again is read by one thread.
+    #[must_use]
+    pub fn again(&self) -> Option<Self> {
+        if self.copy.is_some() {
+            return None;
+        }
+        let again = Self::open_to_read(&self.lab).ok()?;
+        if again.copy.is_some() {
+            return None;
+        }
+        again.derived.is_broken.set(self.derived.is_broken.get());
+        Some(again)
+    }
+
     /// The directory of the lab.
     pub fn lab(&self) -> &Path {
         &self.lab

@@ -28,8 +28,8 @@ pub struct Level {
 #[derive(Debug, Clone)]
 pub struct Network {
     anchor: usize,
-    /// The place of each other version among the unknowns.
-    places: BTreeMap<usize, usize>,
+    /// The place of each other version among the unknowns; absent for one without a level.
+    places: Vec<Option<usize>>,
     levels: Vec<f64>,
     /// The inverse of their covariance.
     precision: Factored,
@@ -104,13 +104,10 @@ impl Network {
     ) -> Option<Self> {
         let mut stars: Vec<&Star> = stars.collect();
         let connected = connected(&stars, anchor);
-        stars.retain(|star| {
-            star.values
-                .keys()
-                .all(|version| connected.contains(version))
-        });
-        let versions: Vec<usize> = { connected.iter().copied() }
-            .filter(|version| *version != anchor)
+        let is_connected = |version: &usize| is_known(&connected, *version);
+        stars.retain(|star| star.values.keys().all(is_connected));
+        let versions: Vec<usize> = (0..connected.len())
+            .filter(|version| *version != anchor && is_connected(version))
             .collect();
         if versions.is_empty() {
             return None;
@@ -229,23 +226,45 @@ impl Network {
         if version == self.anchor {
             return Some(None);
         }
-        self.places.get(&version).copied().map(Some)
+        self.places.get(version).copied().flatten().map(Some)
     }
 }
 
-/// The versions that runs connect with the anchor, itself included.
-fn connected(stars: &[&Star], anchor: usize) -> BTreeSet<usize> {
-    let mut known = BTreeSet::from([anchor]);
+/// Which versions runs connect with the anchor, itself included.
+fn connected(stars: &[&Star], anchor: usize) -> Vec<bool> {
+    let last = stars.iter().filter_map(|star| star.values.keys().last());
+    let last = last.copied().max().unwrap_or(0).max(anchor);
+    let mut known = vec![false; last + 1];
+    know(&mut known, anchor);
+    let mut open: Vec<&Star> = stars.to_vec();
     loop {
-        let before = known.len();
-        for star in stars {
-            if star.values.keys().any(|version| known.contains(version)) {
-                known.extend(star.values.keys().copied());
+        let before = open.len();
+        // A run is looked at until one of its versions is known; then all of them are.
+        open.retain(|star| {
+            let is_open = star
+                .values
+                .keys()
+                .all(|version| !is_known(&known, *version));
+            if !is_open {
+                star.values
+                    .keys()
+                    .for_each(|version| know(&mut known, *version));
             }
-        }
-        if known.len() == before {
+            is_open
+        });
+        if open.len() == before {
             return known;
         }
+    }
+}
+
+fn is_known(known: &[bool], version: usize) -> bool {
+    known.get(version).copied().unwrap_or(false)
+}
+
+fn know(known: &mut [bool], version: usize) {
+    if let Some(known) = known.get_mut(version) {
+        *known = true;
     }
 }
 
@@ -253,8 +272,9 @@ fn connected(stars: &[&Star], anchor: usize) -> BTreeSet<usize> {
 /// branch.
 struct Columns<'a> {
     builds: &'a [Build],
-    /// The column of each version.
-    levels: BTreeMap<usize, usize>,
+    /// The column of each version, and how many there are.
+    levels: Vec<Option<usize>>,
+    known: usize,
     /// A branch on a host that is not the newest one with it. Not of the anchor's branch: what a kernel does
     /// to the anchor it does to its neighbours.
     shifts: Vec<(Build, usize)>,
@@ -279,31 +299,36 @@ impl<'a> Columns<'a> {
                 }
             }
         }
-        let levels = versions.iter().enumerate();
+        let mut levels = vec![None; versions.last().map_or(0, |last| last + 1)];
+        for (at, version) in versions.iter().enumerate() {
+            if let Some(level) = levels.get_mut(*version) {
+                *level = Some(at);
+            }
+        }
         Self {
             builds,
-            levels: levels.map(|(at, version)| (*version, at)).collect(),
+            levels,
+            known: versions.len(),
             shifts,
         }
     }
 
     fn number(&self) -> usize {
-        self.levels.len() + self.shifts.len()
+        self.known + self.shifts.len()
     }
 
-    /// Those that a value of a version on a host has a part of.
-    fn behind(&self, version: usize, host: usize) -> Vec<usize> {
-        let level = self.levels.get(&version).copied();
+    /// Those that a value of a version on a host has a part of: a level, and a shift.
+    fn behind(&self, version: usize, host: usize) -> [Option<usize>; 2] {
+        let level = self.levels.get(version).copied().flatten();
         let is_here =
             |(build, at): &(Build, usize)| *at == host && self.builds.get(version) == Some(build);
         let shift = self.shifts.iter().position(is_here);
-        let shift = shift.map(|at| self.levels.len() + at);
-        level.into_iter().chain(shift).collect()
+        [level, shift.map(|at| self.known + at)]
     }
 
     /// Takes a shift for 0; `None` if the column is a level.
     fn leave_out(&mut self, column: usize) -> Option<()> {
-        let at = column.checked_sub(self.levels.len())?;
+        let at = column.checked_sub(self.known)?;
         if at >= self.shifts.len() {
             return None;
         }
@@ -318,26 +343,33 @@ fn equations(stars: &[&Star], columns: &Columns<'_>) -> (Matrix, Vec<f64>) {
     let all = columns.number();
     let mut matrix = Matrix::new(all);
     let mut right = vec![0.0; all];
+    let mut behind: Vec<([Option<usize>; 2], f64)> = Vec::new();
+    let mut own: Vec<usize> = Vec::new();
     for star in stars {
         let (weight, size) = (1.0 / star.variance, real(star.values.len()));
         let centre = star.values.values().sum::<f64>() / size;
-        let behind: Vec<(Vec<usize>, f64)> = { star.values.iter() }
-            .map(|(version, value)| (columns.behind(*version, star.host), value - centre))
-            .collect();
-        let has = |column: usize| behind.iter().filter(move |(own, _)| own.contains(&column));
-        let own: BTreeSet<usize> = { behind.iter() }
-            .flat_map(|(own, _)| own)
-            .copied()
-            .collect();
+        behind.clear();
+        let values = star.values.iter();
+        behind.extend(
+            values.map(|(version, value)| (columns.behind(*version, star.host), value - centre)),
+        );
+        own.clear();
+        own.extend(behind.iter().flat_map(|(own, _)| own).flatten());
+        own.sort_unstable();
+        own.dedup();
+        let has = |column: usize| {
+            let is_in = move |own: &[Option<usize>; 2]| own.contains(&Some(column));
+            behind.iter().filter(move |(own, _)| is_in(own))
+        };
         for &row in &own {
             let times = real(has(row).count());
             if let Some(right) = right.get_mut(row) {
                 *right += weight * has(row).map(|(_, value)| value).sum::<f64>();
             }
             for &column in &own {
-                let both = has(row).filter(|(own, _)| own.contains(&column)).count();
+                let both = { has(row) }.filter(|(own, _)| own.contains(&Some(column)));
                 let alone = times * real(has(column).count()) / size;
-                matrix.add(row, column, weight * (real(both) - alone));
+                matrix.add(row, column, weight * (real(both.count()) - alone));
             }
         }
     }

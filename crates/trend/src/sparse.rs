@@ -1,6 +1,6 @@
 //! Symmetric systems of equations in which each unknown has to do with few others.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Share of its diagonal that is left of an unknown if the others determine it, but for the digits of a
 /// computer.
@@ -9,7 +9,38 @@ const ROUNDING: f64 = 1e-9;
 /// A symmetric positive definite matrix by its rows, without what is zero.
 #[derive(Debug)]
 pub(crate) struct Matrix {
-    rows: Vec<BTreeMap<usize, f64>>,
+    rows: Vec<Row>,
+}
+
+/// The entries of a row in the order of their columns. Nearly all rows have a few: a tree would take longer.
+#[derive(Debug, Clone, Default)]
+struct Row(Vec<(usize, f64)>);
+
+impl Row {
+    fn place(&self, column: usize) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&column, |(known, _)| *known)
+    }
+
+    fn get(&self, column: usize) -> f64 {
+        let found = self.place(column).ok().and_then(|at| self.0.get(at));
+        found.map_or(0.0, |(_, value)| *value)
+    }
+
+    fn add(&mut self, column: usize, value: f64) {
+        match self.place(column) {
+            Ok(at) => {
+                if let Some((_, own)) = self.0.get_mut(at) {
+                    *own += value;
+                }
+            }
+            Err(at) => self.0.insert(at, (column, value)),
+        }
+    }
+
+    /// Takes an entry out; 0 for one that is not there.
+    fn take(&mut self, column: usize) -> f64 {
+        self.place(column).map_or(0.0, |at| self.0.remove(at).1)
+    }
 }
 
 /// An unknown that the others determine.
@@ -39,14 +70,14 @@ impl Matrix {
     /// Of zeros.
     pub(crate) fn new(size: usize) -> Self {
         Self {
-            rows: vec![BTreeMap::new(); size],
+            rows: vec![Row::default(); size],
         }
     }
 
     /// Adds to an entry; whoever adds to one half adds to the other.
     pub(crate) fn add(&mut self, row: usize, column: usize, value: f64) {
         if let Some(row) = self.rows.get_mut(row) {
-            *row.entry(column).or_default() += value;
+            row.add(column, value);
         }
     }
 
@@ -57,12 +88,13 @@ impl Matrix {
     /// Source: minimum degree (Tinney & Walker 1967).
     pub(crate) fn factored(mut self, free: usize) -> Result<Factored, Undetermined> {
         let whole: Vec<f64> = { self.rows.iter().enumerate() }
-            .map(|(at, row)| row.get(&at).copied().unwrap_or(0.0))
+            .map(|(at, row)| row.get(at))
             .collect();
         let size = self.rows.len();
         let free = free.min(size);
         let firsts = self.rows.iter().take(free).enumerate();
-        let mut open: BTreeSet<(usize, usize)> = firsts.map(|(at, row)| (row.len(), at)).collect();
+        let mut open: BTreeSet<(usize, usize)> =
+            firsts.map(|(at, row)| (row.0.len(), at)).collect();
         let mut rest = free..size;
         let mut steps = Vec::with_capacity(size);
         while let Some(at) = { open.pop_first() }
@@ -74,7 +106,7 @@ impl Matrix {
                 .get_mut(at)
                 .map(std::mem::take)
                 .unwrap_or_default();
-            let pivot = row.remove(&at).unwrap_or(0.0);
+            let pivot = row.take(at);
             let whole = whole.get(at).copied().unwrap_or(0.0);
             let least = if at < free { 0.0 } else { ROUNDING * whole };
             if pivot <= least || !pivot.is_finite() {
@@ -83,24 +115,26 @@ impl Matrix {
                     is_in_runs: whole > 0.0,
                 });
             }
-            for (other, factor) in &row {
+            for (other, factor) in &row.0 {
                 let Some(own) = self.rows.get_mut(*other) else {
                     continue;
                 };
-                let before = own.len();
-                own.remove(&at);
-                for (column, value) in &row {
-                    *own.entry(*column).or_default() -= factor * value / pivot;
+                let before = own.0.len();
+                own.take(at);
+                for (column, value) in &row.0 {
+                    own.add(*column, -(factor * value / pivot));
                 }
-                if *other < free {
+                let after = own.0.len();
+                if *other < free && after != before {
                     open.remove(&(before, *other));
-                    open.insert((own.len(), *other));
+                    open.insert((after, *other));
                 }
             }
             steps.push(Step {
                 unknown: at,
                 pivot,
                 column: row
+                    .0
                     .into_iter()
                     .map(|(of, value)| (of, value / pivot))
                     .collect(),

@@ -3,6 +3,7 @@
 use super::{Found, HostTrend};
 use crate::past::{Past, PastRuns};
 use crate::store_problem;
+use crate::threads::{further_threads, side_by_side};
 use crate::told::{Told, ToldCell};
 use crate::withdrawal::is_withdrawn;
 use deltabench_compare::comparison::Metric;
@@ -12,7 +13,16 @@ use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_store::{AnchorChange, Kept, Store};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Runs for which a further thread brings more than it costs.
+const RUNS_OF_A_THREAD: usize = 100;
+
+/// The number of a metric, a machine and its class.
+type Place = (usize, String, String);
+
+/// What was found of a host for a metric.
+type Waiting = (Place, Found);
 
 /// What a run says of itself.
 #[derive(Debug)]
@@ -30,6 +40,24 @@ pub(super) struct Said {
     pub(super) contended: bool,
     /// Log-ratios by number of block, of each metric that has two blocks or more.
     pub(super) values: BTreeMap<usize, BTreeMap<u32, f64>>,
+}
+
+/// Which of the runs are judged that nobody has judged yet.
+#[derive(Clone, Copy)]
+pub enum Judging<'a> {
+    /// All of them, on all cores.
+    All,
+    /// One after another, as long as this says so: somebody waits for a page.
+    While(&'a dyn Fn() -> bool),
+}
+
+impl Judging<'_> {
+    fn goes_on(self) -> bool {
+        match self {
+            Self::All => true,
+            Self::While(goes_on) => goes_on(),
+        }
+    }
 }
 
 /// The runs of a lab with what each says of some metrics.
@@ -53,16 +81,16 @@ impl KnownRuns {
         }
     }
 
-    /// Judges the runs that nobody has judged yet, as long as `goes_on` says so; returns how many are left.
+    /// Judges runs that nobody has judged yet; returns how many are left.
     ///
     /// Errors: the store cannot be read.
     pub fn read(
         &mut self,
         past: &PastRuns,
         store: &Store,
-        goes_on: &dyn Fn() -> bool,
+        judging: Judging<'_>,
     ) -> Result<usize, Problem> {
-        self.judge(past.all().to_vec(), store, goes_on)
+        self.judge(past.all().to_vec(), store, judging)
     }
 
     /// The same of these runs.
@@ -70,7 +98,7 @@ impl KnownRuns {
         &mut self,
         runs: Vec<Arc<Past>>,
         store: &Store,
-        goes_on: &dyn Fn() -> bool,
+        judging: Judging<'_>,
     ) -> Result<usize, Problem> {
         self.runs = runs;
         self.anchors = store.anchors().map_err(store_problem)?;
@@ -78,9 +106,10 @@ impl KnownRuns {
         let mut left = 0;
         let mut all_withdrawn = store.all_invalidations().map_err(store_problem)?;
         // The first look is at all of them, later ones at a few.
-        let kept = match before.is_empty() {
-            true => Told::all_kept(store),
-            false => BTreeMap::new(),
+        let kept = match (before.is_empty(), judging) {
+            (true, Judging::All) => Told::keep_all(&self.runs, store)?,
+            (true, Judging::While(_)) => Told::all_kept(store),
+            (false, _) => BTreeMap::new(),
         };
         for past in &self.runs {
             let withdrawn = all_withdrawn.remove(&past.name).unwrap_or_default();
@@ -88,7 +117,7 @@ impl KnownRuns {
             let known = before.remove(&past.name).filter(|(of, _)| *of == stamp);
             let judged = match known {
                 Some((_, judged)) => judged,
-                None if !goes_on() => {
+                None if !judging.goes_on() => {
                     left += 1;
                     continue;
                 }
@@ -109,7 +138,7 @@ impl KnownRuns {
         store: Option<&Store>,
         places: &dyn Fn(&[&Installation]) -> Vec<String>,
     ) -> Vec<HostTrend> {
-        let mut hosts: BTreeMap<(usize, String, String), Found> = BTreeMap::new();
+        let mut hosts: BTreeMap<Place, Found> = BTreeMap::new();
         for past in &self.runs {
             let judged = self.judged.get(&past.name);
             let Some(judged) = judged.and_then(|(_, judged)| judged.as_ref()) else {
@@ -122,18 +151,52 @@ impl KnownRuns {
                 host.add(past, judged, at);
             }
         }
-        let found = hosts
-            .into_iter()
-            .filter(|(_, found)| !found.runs.is_empty());
-        let trend = |((at, machine, _), found): ((usize, String, String), Found)| {
-            let mut host = found.trend(*self.metrics.get(at)?, machine, store, places);
-            host.know(&self.anchors);
-            Some((at, host))
-        };
-        let mut hosts: Vec<(usize, HostTrend)> = found.filter_map(trend).collect();
+        let mut found: Vec<Waiting> = { hosts.into_iter() }
+            .filter(|(_, found)| !found.runs.is_empty())
+            .collect();
+        found.iter_mut().for_each(|(_, found)| found.place(places));
+        let mut hosts = self.trends_of(found, store);
         let newest = |host: &HostTrend| host.runs.last().map(|run| run.began_unix_ms);
-        hosts.sort_by_key(|(at, host)| (*at, std::cmp::Reverse(newest(host))));
+        hosts.sort_by_cached_key(|((at, machine, class), host)| {
+            let newest = std::cmp::Reverse(newest(host));
+            (*at, newest, machine.clone(), class.clone())
+        });
         hosts.into_iter().map(|(_, host)| host).collect()
+    }
+
+    /// Each host and metric by itself, on all cores.
+    fn trends_of(&self, found: Vec<Waiting>, store: Option<&Store>) -> Vec<(Place, HostTrend)> {
+        let further = further_threads(self.runs.len(), RUNS_OF_A_THREAD);
+        let further = further.min(found.len().saturating_sub(1));
+        let waiting = Mutex::new(found);
+        let next = || {
+            let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.pop()
+        };
+        let work = |store: Option<&Store>| {
+            let mut done = Vec::new();
+            while let Some((place, found)) = next() {
+                if let Some(metric) = self.metrics.get(place.0) {
+                    let mut host = found.trend(*metric, place.1.clone(), store);
+                    host.know(&self.anchors);
+                    done.push((place, host));
+                }
+            }
+            done
+        };
+        // Without a store nothing is kept, and a thread needs none.
+        let stores = (0..further).map_while(|_| match store {
+            Some(store) => store.again().map(Some),
+            None => Some(None),
+        });
+        let others = stores.map(|store| {
+            let work = &work;
+            move || work(store.as_ref())
+        });
+        let others: Vec<_> = others.collect();
+        { side_by_side(|| work(store), others).into_iter() }
+            .flatten()
+            .collect()
     }
 }
 

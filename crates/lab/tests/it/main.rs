@@ -5,6 +5,7 @@
 mod counted;
 mod hours;
 mod large;
+mod later_runs;
 mod reused;
 mod sampled;
 mod trends;

@@ -1,7 +1,7 @@
 //! Versions over all runs of a machine.
 
 use deltabench_compare::comparison::{Metric, Verdict};
-use deltabench_lab::{HostTrend, Judged, KnownRuns, PastRuns, series_of, trends};
+use deltabench_lab::{HostTrend, Judged, Judging, KnownRuns, PastRuns, series_of, trends};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Installation, Origin, Recipe};
 use deltabench_model::invalidation::Invalidation;
@@ -338,7 +338,9 @@ fn what_is_known_of_runs_is_kept_and_withdrawals_are_seen() {
     let mut known = KnownRuns::new(&[Metric::Throughput]);
     let read = |known: &mut KnownRuns, store: &Store, goes_on: bool| {
         let past = PastRuns::read(store).unwrap();
-        known.read(&past, store, &|| goes_on).unwrap()
+        known
+            .read(&past, store, Judging::While(&|| goes_on))
+            .unwrap()
     };
     assert_eq!(
         read(&mut known, &lab.store, false),

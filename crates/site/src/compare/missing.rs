@@ -193,10 +193,6 @@ fn word(key: &str) -> String {
 
 /// Runs with an end that do not count.
 fn runs(lab: &Lab, hosts: &[HostTrend], ends: (&Found, &Found), all: &mut Vec<Missing>) {
-    let counted: BTreeSet<&str> = { hosts.iter() }
-        .flat_map(|host| &host.runs)
-        .map(|run| run.name.as_str())
-        .collect();
     let known = lab.measured_servers();
     let of = |end: &Found| -> Vec<usize> {
         if let Some(run) = &end.run {
@@ -208,7 +204,7 @@ fn runs(lab: &Lab, hosts: &[HostTrend], ends: (&Found, &Found), all: &mut Vec<Mi
     let meant: BTreeSet<usize> = of(ends.0).into_iter().chain(of(ends.1)).collect();
     let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for entry in meant.iter().filter_map(|at| lab.entries.get(*at)) {
-        if !counted.contains(entry.name.as_str()) {
+        if !hosts.iter().any(|host| host.has_run(&entry.name)) {
             let runs = by_reason.entry(why(entry)).or_default();
             runs.push(entry.name.clone());
         }
