@@ -333,6 +333,7 @@ fn in_turns_a_step_does_the_same_and_no_time_passes_between_them() {
     bench.step(InsertStep::LoadRows);
     bench.step(InsertStep::Index);
     let pause = Duration::from_millis(300);
+    let never = AtomicBool::new(false);
     // 480 batches of each client; 4 batches of each in 2 s.
     for (step, batches, turns) in [
         (InsertStep::WriteMany, 100, 5),
@@ -351,7 +352,7 @@ fn in_turns_a_step_does_the_same_and_no_time_passes_between_them() {
             login: &bench.login,
             seed: 42,
             op_timeout: PATIENCE,
-            interrupted: &AtomicBool::new(false),
+            interrupted: &never,
             position: &mut bench.position,
         });
         let started = Instant::now();
@@ -362,7 +363,7 @@ fn in_turns_a_step_does_the_same_and_no_time_passes_between_them() {
         let outcome = runner.unwrap().run_and_then(Some(turned), |_| {});
         let took = started.elapsed();
         check(&outcome);
-        assert_eq!((outcome.void, ends.len()), (None, turns - 1));
+        assert_eq!((&outcome.void, ends.len()), (&None, turns - 1));
         let paused = pause * u32::try_from(turns - 1).unwrap();
         let counted = Duration::from_nanos(outcome.duration_ns);
         assert!(counted + paused <= took, "{counted:?} {paused:?} {took:?}");
