@@ -157,6 +157,8 @@ impl Bench {
         let state = match &end {
             Ok(SessionEnd::Finished) => RunState::Finished,
             Ok(SessionEnd::Interrupted) => RunState::Interrupted,
+            // Whoever ends a run may break what it does, for instance a server that starts.
+            Err(_) if session.ends_now() => RunState::Interrupted,
             Err(_) => RunState::Failed,
         };
         let finished = self.store.finish_run(run, state, now().1);
