@@ -166,7 +166,8 @@ fn where_the_disk_of_the_host_has_no_room_to_seal_the_lab_stays_there_whole() {
         return;
     };
     let only = ["--only", "repetition=1,rows=2000", "--detach"];
-    let begun = fleet.run("a", "ms=400,blocks=2", &only);
+    // The last visit is long enough to be under way still when the disk is filled, also on a busy machine.
+    let begun = fleet.run("a", "ms=3000,blocks=2", &only);
     assert!(begun.status.success(), "{}", text(&begun.stderr));
     fleet.has_visited(1, 1);
     local.fill_but(ROOM_KIB);
