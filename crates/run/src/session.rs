@@ -25,7 +25,7 @@ use std::time::Duration;
 
 pub use benchmark::BlockOrder;
 pub use clock::{Clock, MachineClock};
-pub use keeping::{LOSSES_MAX, Loss};
+pub use keeping::{LOSSES_MAX, Loss, comes_soon};
 pub use observed::{now_ns, postmasters, postmasters_of, series};
 pub use progress::RunProgress;
 

@@ -3,22 +3,16 @@
 use crate::failure::Failure;
 use crate::interrupt;
 use deltabench_model::problem::Problem;
+use deltabench_run::session::comes_soon;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 /// How many times SIGTERM may come; one more ends the process. Slurm sends it when a lane has to go, and
 /// again when the time for that is over.
 const TERMS: u32 = 2;
-/// How long what breaks a lane may be ahead of the signal that says why: Slurm sends SIGTERM to all processes
-/// of a job, one after another, and servers end by it.
-const AHEAD: Duration = Duration::from_millis(500);
-/// How often to look meanwhile.
-const PAUSE: Duration = Duration::from_millis(10);
-
 /// Whether a lane is to stop, and when.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
@@ -77,11 +71,7 @@ impl Stop {
 
     /// Whether somebody stops the lane who broke what it does: that may be seen before the signal.
     pub fn is_asked_soon(&self) -> bool {
-        let began = Instant::now();
-        while !self.is_asked() && began.elapsed() < AHEAD {
-            std::thread::sleep(PAUSE);
-        }
-        self.is_asked()
+        comes_soon(|| self.is_asked())
     }
 
     /// Whether somebody wants it to stop.
@@ -143,7 +133,7 @@ mod tests {
         let stop = in_a_visit();
         let later = stop.clone();
         let sent = std::thread::spawn(move || {
-            std::thread::sleep(PAUSE * 3);
+            std::thread::sleep(std::time::Duration::from_millis(30));
             later.hear(SIGTERM, &mut 0)
         });
         assert!(stop.is_asked_soon());

@@ -314,6 +314,7 @@ impl<'p> TurnBlocks<'p> {
         match end? {
             End::Complete => cleared.and(stopped).and(restored).map(|()| None),
             End::Interrupted => stopped.map(|()| Some(SessionEnd::Interrupted)),
+            End::Lost(..) if session.ends_now() => Ok(Some(SessionEnd::Interrupted)),
             // The loss is told; that the lost server does not stop cleanly is no news.
             End::Lost(server, cell, cause) => {
                 let place = (block, cell, server);

@@ -24,6 +24,15 @@ const AHEAD: Duration = Duration::from_millis(500);
 /// How often to look meanwhile.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// Whether a signal that says why something broke has come, or comes now.
+pub fn comes_soon(has_come: impl Fn() -> bool) -> bool {
+    let began = Instant::now();
+    while !has_come() && began.elapsed() < AHEAD {
+        std::thread::sleep(PAUSE);
+    }
+    has_come()
+}
+
 /// A server that was lost.
 #[derive(Debug)]
 pub struct Loss {
@@ -98,12 +107,7 @@ impl Session<'_> {
     /// Whether somebody ends the run, so that the loss of a server says nothing of it: whoever ends a job of
     /// a cluster sends a signal to all of its processes. Servers may get it first.
     pub fn ends_now(&self) -> bool {
-        let began = Instant::now();
-        let is_interrupted = || self.interrupted.load(Ordering::Relaxed);
-        while !is_interrupted() && began.elapsed() < AHEAD {
-            std::thread::sleep(PAUSE);
-        }
-        is_interrupted()
+        comes_soon(|| self.interrupted.load(Ordering::Relaxed))
     }
 
     /// Stores those findings that are not stored yet.
