@@ -1,6 +1,7 @@
 //! The checks of CI, the same on every machine: one build that lints, documents and compiles, then all
 //! tests side by side.
 
+mod again;
 mod build;
 mod jobs;
 mod machine;
@@ -8,6 +9,7 @@ mod spent;
 
 use crate::reference;
 use crate::tidy::tidy;
+use again::Again;
 use anyhow::{Context, bail};
 use build::{Built, TestBinary};
 use jobs::{Job, Pool};
@@ -102,6 +104,7 @@ fn jobs(root: &Path, own: &Path, built: &Built, scratch: &Scratch) -> anyhow::Re
                 name: binary.heading(root),
                 steps: vec![command],
                 waits: !ALONE.contains(&binary.package.as_str()),
+                again: Again::Tests,
             }
         })
         .collect();
@@ -111,6 +114,7 @@ fn jobs(root: &Path, own: &Path, built: &Built, scratch: &Scratch) -> anyhow::Re
         name: "Doc-tests".to_owned(),
         steps: vec![build::doc_tests(root)],
         waits: false,
+        again: Again::Never,
     });
     Ok(jobs)
 }
@@ -147,6 +151,7 @@ fn browser(root: &Path, own: &Path, built: &Built) -> anyhow::Result<Job> {
         name: "web (scripts/test-web)".to_owned(),
         steps: vec![bundle, reports, lab, open],
         waits: true,
+        again: Again::Whole,
     })
 }
 

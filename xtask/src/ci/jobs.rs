@@ -1,5 +1,6 @@
 //! Jobs side by side: started in a fixed order, the output of each printed whole when it ends.
 
+use super::again::{self, Again};
 use super::machine::{Environment, Missing};
 use super::spent::{self, Longest};
 use anyhow::{Context, bail};
@@ -16,6 +17,8 @@ pub struct Job {
     pub steps: Vec<Command>,
     /// Whether it needs the servers and programs that are being fetched.
     pub waits: bool,
+    /// What of it is run once more if it fails.
+    pub again: Again,
 }
 
 /// Jobs to do, and what became of those that were done.
@@ -39,9 +42,20 @@ pub struct Ended {
     passed: u64,
     ignored: u64,
     failed: Vec<String>,
+    /// Jobs that failed, to be looked at once more.
+    doubtful: Vec<Failed>,
+    /// What failed beside other jobs and passed alone.
+    passed_alone: Vec<String>,
     /// What could not be tested here, in words.
     untested: Vec<String>,
     longest: Longest,
+}
+
+/// A job that failed, with its environment and what it said.
+struct Failed {
+    job: Job,
+    environment: Environment,
+    output: String,
 }
 
 /// What a job did.
@@ -103,24 +117,24 @@ impl Pool {
             }
             anyhow::Ok(())
         })?;
-        Ok(std::mem::take(&mut self.lock().ended))
+        let mut ended = std::mem::take(&mut self.lock().ended);
+        ended.look_again(&out)?;
+        Ok(ended)
     }
 
     /// Does jobs until none is left.
     fn work(&self, out: &Mutex<impl Write>) -> anyhow::Result<()> {
-        while let Some((job, environment)) = self.next() {
-            let name = job.name.clone();
-            let began = Instant::now();
-            let done = done(job, &environment)?;
-            let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
-            let (seconds, cpu) = (began.elapsed().as_secs(), done.cpu.as_secs());
-            writeln!(
-                out,
-                "     Running {name}, {seconds} s, {cpu} CPU s\n{}\n",
-                done.output.trim_end()
-            )?;
-            out.flush()?;
-            self.lock().ended.count(name, &done);
+        while let Some((mut job, environment)) = self.next() {
+            let done = told(&mut job, &environment, out)?;
+            let mut state = self.lock();
+            state.ended.count(&job.name, &done);
+            if !done.success {
+                state.ended.doubtful.push(Failed {
+                    job,
+                    environment,
+                    output: done.output,
+                });
+            }
         }
         Ok(())
     }
@@ -148,11 +162,27 @@ impl Pool {
     }
 }
 
+/// Does a job, and writes what it said and took.
+fn told(job: &mut Job, environment: &Environment, out: &Mutex<impl Write>) -> anyhow::Result<Done> {
+    let began = Instant::now();
+    let done = done(job, environment)?;
+    let (seconds, cpu) = (began.elapsed().as_secs(), done.cpu.as_secs());
+    let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+    writeln!(
+        out,
+        "     Running {}, {seconds} s, {cpu} CPU s\n{}\n",
+        job.name,
+        done.output.trim_end()
+    )?;
+    out.flush()?;
+    Ok(done)
+}
+
 /// Does a job's steps until one fails, and gives all they said.
-fn done(job: Job, environment: &Environment) -> anyhow::Result<Done> {
+fn done(job: &mut Job, environment: &Environment) -> anyhow::Result<Done> {
     let mut output = tempfile().context("no place for the output of a job")?;
     let (mut success, mut cpu) = (true, Duration::ZERO);
-    for mut step in job.steps {
+    for step in &mut job.steps {
         let ended = step
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
@@ -199,12 +229,41 @@ fn tempfile() -> std::io::Result<File> {
 }
 
 impl Ended {
+    /// Looks once more, alone, at what failed. What passes then is told, and is no failure.
+    fn look_again(&mut self, out: &Mutex<impl Write>) -> anyhow::Result<()> {
+        let doubtful = std::mem::take(&mut self.doubtful);
+        let few = again::are_few(
+            doubtful
+                .iter()
+                .map(|failed| (failed.job.again, &*failed.output)),
+        );
+        for mut failed in doubtful {
+            let job = &mut failed.job;
+            let name = job.name.clone();
+            let tests = again::failed_tests(&failed.output);
+            if !few || !job.again.narrow(&mut job.steps, &tests) {
+                self.failed.push(name);
+                continue;
+            }
+            job.name = format!("once more, alone: {name}");
+            let done = told(job, &failed.environment, out)?;
+            self.add_results(&done);
+            match done.success {
+                true => self.passed_alone.push(again::in_words(&name, &tests)),
+                false => self.failed.push(name),
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a job by what it said.
-    fn count(&mut self, name: String, done: &Done) {
+    fn count(&mut self, name: &str, done: &Done) {
         self.jobs = self.jobs.saturating_add(1);
-        // Without the place of the file: `tests it of deltabench`.
-        let short = name.split(" (").next().unwrap_or(&name);
-        self.longest.add(short, &done.output);
+        self.longest.add(again::short(name), &done.output);
+        self.add_results(done);
+    }
+
+    fn add_results(&mut self, done: &Done) {
         for line in done.output.lines() {
             if line.starts_with("NOT TESTED") {
                 self.untested.push(line.to_owned());
@@ -214,15 +273,15 @@ impl Ended {
                 self.ignored = self.ignored.saturating_add(counted(result, "ignored"));
             }
         }
-        if !done.success {
-            self.failed.push(name);
-        }
     }
 
     /// Says it in a few lines.
     pub fn print(&self) {
         for line in &self.untested {
             println!("{line}");
+        }
+        for what in &self.passed_alone {
+            println!("FAILED AND THEN PASSED ALONE: {what}");
         }
         for name in &self.failed {
             println!("FAILED: {name}");
@@ -259,6 +318,7 @@ mod tests {
             name: name.to_owned(),
             steps: vec![shell],
             waits,
+            again: Again::Never,
         }
     }
 
@@ -314,11 +374,46 @@ mod tests {
     fn a_step_after_one_that_failed_is_not_done() {
         let mut both = job("both", "echo one; exit 1", false);
         both.steps.extend(job("", "echo two", false).steps);
-        let done = done(both, &Environment::new()).unwrap();
+        let done = done(&mut both, &Environment::new()).unwrap();
         let output = done.output;
         assert!(
             !done.success && output.starts_with("one\n") && !output.contains("two"),
             "{output}"
         );
+    }
+
+    #[test]
+    fn a_test_that_passes_alone_is_told_and_one_that_fails_again_is_a_failure() {
+        // As a harness does: with names it runs these only.
+        let harness = |name: &str, alone: &str| {
+            let script = format!(
+                "if [ $# -gt 0 ]; then echo \"test $3 ... $1\"; exit {alone}; fi\n\
+                 echo 'test slow ... ok'; echo 'test race::lost ... FAILED <0.9s>'; exit 101"
+            );
+            let mut of_tests = job(name, &script, false);
+            of_tests.steps[0].arg("harness");
+            of_tests.again = Again::Tests;
+            of_tests
+        };
+        let pool = Pool::new(vec![
+            harness("unlucky (target/it)", "0"),
+            harness("wrong", "101"),
+        ]);
+        let mut told = Vec::new();
+        let ended = pool.run(&mut told).unwrap();
+        let told = String::from_utf8(told).unwrap();
+        assert!(told.contains("test race::lost ... --exact"), "{told}");
+        assert_eq!(ended.passed_alone, ["race::lost of unlucky"]);
+        assert_eq!((ended.failed, ended.jobs), (vec!["wrong".to_owned()], 2));
+    }
+
+    #[test]
+    fn many_failures_are_no_bad_luck() {
+        let said = "for i in 1 2 3 4; do echo \"test t$i ... FAILED\"; done; exit $((1 - $#))";
+        let mut many = job("many", said, false);
+        many.steps[0].arg("harness");
+        many.again = Again::Tests;
+        let ended = Pool::new(vec![many]).run(std::io::sink()).unwrap();
+        assert_eq!((ended.failed.len(), ended.passed_alone.len()), (1, 0));
     }
 }

@@ -27,12 +27,20 @@ fn a_server_that_asks_for_huge_pages_has_them_and_they_are_given_back() {
         eprintln!("skipped: only root can add huge pages");
         return;
     }
-    let before = pages();
-    let reserved = HugePages::reserve(&[16 << 20], lab.workspace()).unwrap();
-    assert_eq!(pages(), before + reserved.added());
+    let mut reserved = HugePages::reserve(&[16 << 20], lab.workspace()).unwrap();
+    assert!(reserved.added() > 0 && pages() >= reserved.added());
     let mut cluster = lab.cluster("c0", &any_installation());
     let on = [("huge_pages".to_owned(), "on".to_owned())];
-    let pid = cluster.start(&slot(5500), &on).unwrap().postmaster_pid;
+    // The pages are for everybody: any server on this machine that may have some takes what it finds.
+    let mut started = cluster.start(&slot(5500), &on);
+    for _ in 0..20 {
+        if started.is_ok() {
+            break;
+        }
+        reserved.refill().unwrap();
+        started = cluster.start(&slot(5500), &on);
+    }
+    let pid = started.unwrap().postmaster_pid;
     let maps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
     assert!(maps.lines().any(|line| line.split_ascii_whitespace().eq([
         "KernelPageSize:",
@@ -45,7 +53,6 @@ fn a_server_that_asks_for_huge_pages_has_them_and_they_are_given_back() {
     let (added, before) = (reserved.added(), pages());
     drop(reserved);
     assert_eq!(pages(), before - added);
-    assert!(added > 0);
     assert!(
         sweep(&lab.parent()).is_empty(),
         "a live workspace is left alone"
@@ -54,15 +61,12 @@ fn a_server_that_asks_for_huge_pages_has_them_and_they_are_given_back() {
 
 #[test]
 fn a_server_that_cannot_have_its_huge_pages_does_not_start_without_them() {
-    let _turn = turn();
-    if pages() > 0 {
-        eprintln!("skipped: this machine has huge pages set up");
-        return;
-    }
     let lab = Lab::new();
     let mut cluster = lab.cluster("c0", &any_installation());
-    let on = [("huge_pages".to_owned(), "on".to_owned())];
-    let problem = cluster.start(&slot(5500), &on).unwrap_err();
+    // More than any machine has set up: another program may set some up while this one runs.
+    let settings = [("huge_pages", "on"), ("shared_buffers", "4TB")];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let problem = cluster.start(&slot(5500), &settings).unwrap_err();
     assert!(
         problem.error.contains("cannot get its shared memory"),
         "{problem}"
