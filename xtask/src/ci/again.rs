@@ -1,8 +1,8 @@
 //! What failed beside other jobs is run once more, alone.
 //!
-//! Real servers are started, killed and watched here while more work waits than there are CPUs. A test that
-//! such a machine breaks passes alone; one that finds a mistake mostly does not. Why this is no hole, and what
-//! a reader has to do with the line that it leaves: docs/decisions/0053-failed-tests-run-once-more-alone.md.
+//! Real servers are started, killed and watched here while more work waits than there are CPUs. A test that such
+//! a machine breaks passes alone. Why that is no hole, and what the line is for that it leaves:
+//! docs/decisions/0053-failed-tests-run-once-more-alone.md.
 
 use std::process::Command;
 
