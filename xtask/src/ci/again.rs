@@ -1,7 +1,7 @@
 //! What failed beside other jobs is run once more, alone.
 //!
-//! Real servers are started, killed and watched here while more work waits than there are CPUs. A test that such
-//! a machine breaks passes alone. Why that is no hole, and what the line is for that it leaves:
+//! Real servers are started, killed and watched here while more work waits than there are CPUs. A test that
+//! such a machine breaks passes alone. Why that is no hole, and what the line is for that it leaves:
 //! docs/decisions/0053-failed-tests-run-once-more-alone.md.
 
 use std::process::Command;
