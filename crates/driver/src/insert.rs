@@ -1,9 +1,9 @@
 //! The Insert Benchmark: one step of it on one server.
 //!
 //! [`StepRunner::connect`] opens all connections and prepares what is prepared; [`StepRunner::run`] does the
-//! step in the calling thread and closes them. Each client has a connection that inserts, in most steps one
-//! that deletes and in steps of queries one that queries; each table has one that looks up its oldest and
-//! newest key. One epoll set serves all of them, with at most one statement under way on each.
+//! step and closes them. Each client has a connection that inserts, in most steps one that deletes and in
+//! steps of queries one that queries; each table has one that looks up its oldest and newest key. One epoll
+//! set serves those of a thread, with at most one statement under way on each.
 //!
 //! * An insert and the delete that belongs to it are a *batch*. Batches go to both connections through
 //!   queues of [`DRIFT`] places, so that deletes and inserts are at most so many batches apart.
@@ -15,9 +15,11 @@
 //!   every hundred queries of a client.
 //! * The queries of a client end with its inserts and deletes.
 //! * A statement that fails with a serialization failure or a deadlock is sent again.
+//! * Threads have clients of their own, dealt out one by one. What a client sends does not depend on the
+//!   number of threads. Clients that share a table need one thread, and so does making indexes.
 //!
 //! Differs from the published client, besides what [`deltabench_workload::insert`] lists:
-//! * One thread and no processes; look-ups on a connection that stays (the published client made one for
+//! * Threads and no processes; look-ups on a connection that stays (the published client made one for
 //!   each until June 2025, which measured connecting).
 //! * A table's oldest key is looked up when its deletes are at rest, not while some are in a queue.
 //! * Clients that share a table share where deletes stand; there, each had its own and they met.
@@ -30,9 +32,11 @@
 
 mod answer;
 mod client;
+mod crew;
 mod indexing;
 mod link;
 mod long;
+mod meeting;
 mod one_by_one;
 mod pace;
 mod set_up;
@@ -54,7 +58,6 @@ use self::traffic::Traffic;
 use crate::error::WireError;
 use crate::scan::Loss;
 use crate::session::BackendKey;
-use crate::sys;
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::slice::VoidReason;
 use deltabench_model::work::insert::{
@@ -79,6 +82,9 @@ pub struct StepSpec<'a> {
     pub endpoint: &'a Endpoint,
     /// Who we are to it. Tables are made in the first schema of the session's `search_path`.
     pub login: &'a Login,
+    /// Threads that the clients are dealt out to, at least 1; no more than there are clients, and one for a
+    /// shared table.
+    pub jobs: u32,
     /// Seed of all rows and keys: the same for every server that is compared.
     pub seed: u64,
     /// How long one statement may take before the server counts as stalled; also the limit of connecting.
@@ -146,7 +152,7 @@ pub struct StepOutcome {
     pub duration_ns: u64,
     /// Operations: insert statements, queries, or 1 for the indexes.
     pub operations: u64,
-    /// CPU of this thread between first send and last answer, nanoseconds.
+    /// CPU of the client's threads between first send and last answer, nanoseconds.
     pub client_cpu_ns: u64,
     /// By role; roles that the step does not have are not in it.
     pub roles: Vec<RoleTally>,
@@ -212,13 +218,15 @@ pub struct StepRunner<'a> {
 /// What a step does.
 #[derive(Debug)]
 enum Work {
-    Traffic(Box<Traffic>),
+    /// Of the calling thread and of all others.
+    Traffic(Box<Traffic>, Vec<Traffic>),
     Indexing(Indexing),
 }
 
-/// How the work of a step ended.
+/// How the work of a step, or of a thread, ended.
 struct End {
     duration_ns: u64,
+    client_cpu_ns: u64,
     /// What each client kept up.
     clients: Vec<f64>,
     cut_short: bool,
@@ -232,6 +240,43 @@ struct End {
     inserted: Vec<u64>,
     /// Rows deleted from each table, where the step deletes.
     deleted: Vec<u64>,
+}
+
+impl End {
+    /// That of all threads, in their order: they have the clients and tables in turns.
+    fn of_all(threads: Vec<Self>) -> Self {
+        let mut all = Self {
+            duration_ns: 0,
+            client_cpu_ns: 0,
+            clients: dealt_back(&threads, |end| &end.clients),
+            cut_short: false,
+            interrupted: false,
+            fault: None,
+            unanswered: Vec::new(),
+            indexed: false,
+            inserted: dealt_back(&threads, |end| &end.inserted),
+            deleted: dealt_back(&threads, |end| &end.deleted),
+        };
+        for thread in threads {
+            all.duration_ns = all.duration_ns.max(thread.duration_ns);
+            all.client_cpu_ns += thread.client_cpu_ns;
+            all.cut_short |= thread.cut_short;
+            all.interrupted |= thread.interrupted;
+            all.fault = all.fault.or(thread.fault);
+            all.unanswered.extend(thread.unanswered);
+        }
+        all
+    }
+}
+
+/// What each client or table has, in their order, from what threads have.
+fn dealt_back<T: Copy>(threads: &[End], of: impl Fn(&End) -> &Vec<T>) -> Vec<T> {
+    let longest = threads.iter().map(|end| of(end).len()).max().unwrap_or(0);
+    let mut all = Vec::new();
+    for place in 0..longest {
+        all.extend(threads.iter().filter_map(|end| of(end).get(place)));
+    }
+    all
 }
 
 /// Why there is nothing to wait for.
@@ -267,14 +312,14 @@ impl<'a> StepRunner<'a> {
         self.pids.iter().filter_map(of_role).collect()
     }
 
-    /// Does the step in this thread, and disconnects.
+    /// Does the step, and disconnects.
     pub fn run(self) -> StepOutcome {
         self.run_and_then(None, |_| {})
     }
 
     /// As [`StepRunner::run`], cut into turns if the step can be cut. Between the last answer and the end of
     /// the connections, whose processes take what the kernel counts of them along, `counted` hears the CPU of
-    /// this thread, nanoseconds.
+    /// the client's threads, nanoseconds.
     pub fn run_and_then(self, turns: Option<Turns<'_>>, counted: impl FnOnce(u64)) -> StepOutcome {
         let Self {
             spec,
@@ -282,13 +327,11 @@ impl<'a> StepRunner<'a> {
             mut tally,
             ..
         } = self;
-        let cpu_before_ns = sys::thread_cpu_ns();
         let end = match &mut work {
-            Work::Traffic(traffic) => traffic.run(&spec, &mut tally, turns),
+            Work::Traffic(first, others) => crew::run(first, others, &spec, (&mut tally, turns)),
             Work::Indexing(indexing) => indexing.run(&spec, &mut tally),
         };
-        let client_cpu_ns = sys::thread_cpu_ns().saturating_sub(cpu_before_ns);
-        counted(client_cpu_ns);
+        counted(end.client_cpu_ns);
         drop(work);
         for key in &end.unanswered {
             // Best effort, so that the server does not work on for nobody.
@@ -315,7 +358,7 @@ impl<'a> StepRunner<'a> {
         StepOutcome {
             duration_ns: end.duration_ns,
             operations,
-            client_cpu_ns,
+            client_cpu_ns: end.client_cpu_ns,
             roles,
             seconds,
             clients: end.clients,
@@ -358,6 +401,7 @@ mod tests {
             };
             let end = End {
                 duration_ns: 1,
+                client_cpu_ns: 0,
                 clients: Vec::new(),
                 cut_short: inserted < 1000,
                 interrupted: false,

@@ -72,7 +72,7 @@ pub struct Slice {
     pub server_cpu_ns: Option<u64>,
     /// Time those processes waited for a core, nanoseconds.
     pub run_queue_wait_ns: Option<u64>,
-    /// CPU of the driver's thread, nanoseconds.
+    /// CPU of the client's threads, nanoseconds.
     pub client_cpu_ns: u64,
     /// Busy time of the whole host less all servers and the client, nanoseconds: other load. Resolution: that
     /// of the host's counter, a nanosecond to a clock tick (fact `meter_sources`).

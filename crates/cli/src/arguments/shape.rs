@@ -169,7 +169,8 @@ pub enum JobsWord {
     Count(u32),
 }
 
-fn jobs(word: &str) -> Result<JobsWord, String> {
+/// Reads a number of threads.
+pub fn jobs(word: &str) -> Result<JobsWord, String> {
     match word.parse() {
         _ if word == "auto" => Ok(JobsWord::Auto),
         Ok(count @ 1..=1024) => Ok(JobsWord::Count(count)),

@@ -301,7 +301,7 @@ pub const SLICES: ExportTable = ExportTable {
             "run_queue_wait_ns",
             "time those processes waited for a core",
         ),
-        integer("client_cpu_ns", "CPU of the driver's thread"),
+        integer("client_cpu_ns", "CPU of the client's threads"),
         integer("foreign_cpu_ns", "CPU used on the host by others"),
         integer("steal_ns", "time stolen by the hypervisor"),
         integer("idle_cpu_ns", "CPU of the run's other servers"),

@@ -8,14 +8,14 @@ mod sizes;
 
 use self::arguments::InsertArguments;
 use crate::arguments::shape::{
-    CountArguments, Ending, InconclusiveWord, JobsWord, PlacementWord, SessionArguments, Shape,
+    CountArguments, Ending, InconclusiveWord, PlacementWord, SessionArguments, Shape,
 };
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::kinds::outlook::show;
 use crate::ready::{Ready, Sides};
 use crate::request::{time, without_workloads};
-use deltabench_kinds::insert::setup::check;
+use deltabench_kinds::insert::setup::{check, threads};
 use deltabench_kinds::insert::stretch;
 use deltabench_model::plan::{DataSize, Stopping, Timing};
 use deltabench_model::problem::{Problem, nearest};
@@ -156,8 +156,7 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
         // As published: more connections work at a time than there are clients.
         placement: Some(PlacementWord::Free),
         pin: None,
-        // The Insert Benchmark has a loop of its own, in one thread.
-        jobs: Some(JobsWord::Count(1)),
+        jobs: arguments.jobs,
         visit_seconds: None,
         write_seconds: None,
         warmup: None,
@@ -165,6 +164,7 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
     };
     let request = without_workloads(&shape, &arguments.conditions, false)?;
     Ok(Request {
+        jobs: threads(&setup, request.jobs),
         clients: vec![setup.clients],
         data: DataSize {
             tables: setup.tables(),

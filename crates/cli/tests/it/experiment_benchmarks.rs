@@ -45,6 +45,7 @@ SELECT count(*) FROM pgbench_branches WHERE bid <= :n;
 
 const INSERT: &str = r#"
 [insert]
+clients = 2
 rows = 2000
 write_rows = 500
 rates = [100]
@@ -53,6 +54,7 @@ settle_seconds = 0
 
 [measurement]
 blocks = 2
+jobs = 2
 seed = 7
 "#;
 
@@ -181,6 +183,7 @@ fn steps_of_the_insert_benchmark_are_cells_and_passes_are_blocks() {
     let plan = store.plan(&runs[0]).unwrap();
     let cells: Vec<&str> = plan.cells.iter().map(|cell| &*cell.workload).collect();
     assert_eq!(cells, ["l.i0", "l.x", "l.i1", "l.i2", "qp100"]);
+    assert_eq!(plan.jobs.of(2), 2, "threads of the client");
     assert!(
         plan.servers
             .iter()
@@ -193,6 +196,11 @@ fn steps_of_the_insert_benchmark_are_cells_and_passes_are_blocks() {
     let title = "Relative throughput, one pass: no interval, no verdict";
     assert!(report.contains(title), "{report}");
     assert!(steps.iter().all(|step| step.void.is_none()));
+    // Of both clients: 100 and 50 rows in a statement of l.i0 and l.i1.
+    for (cell, statements) in [(0, 40), (2, 16)] {
+        let mut of_cell = steps.iter().filter(|step| step.cell.0 == cell);
+        assert!(of_cell.all(|step| step.operations == statements && step.clients.len() == 2));
+    }
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
 

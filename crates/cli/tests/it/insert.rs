@@ -80,6 +80,10 @@ fn in_turns_a_killed_run_leaves_no_frozen_server_and_its_pass_begins_again() {
         "5",
         "--turns",
         "3",
+        "--clients",
+        "2",
+        "--jobs",
+        "2",
         "--steps",
         "l.i0,l.x,l.i1,qr100",
         "--rows",
@@ -125,6 +129,8 @@ fn in_turns_a_killed_run_leaves_no_frozen_server_and_its_pass_begins_again() {
     assert_eq!(report["insert"]["setup"]["turns"], 3);
     let shown = text(&lab.run(&["report", "last"]).stdout);
     assert!(shown.contains("each step in 3 turns"), "{shown}");
+    assert_eq!(report["plan"]["client_threads"], 2);
+    assert!(shown.contains("2 threads of the client"), "{shown}");
 }
 
 #[test]
@@ -142,6 +148,11 @@ fn what_makes_no_benchmark_is_refused_before_anything_is_started() {
         (&["--long-transaction", "60"], "60s"),
         (&["--passes", "0"], "zero passes"),
         (&["--turns", "1001"], "--turns 20"),
+        (&["--jobs", "0"], "from 1 to 1024"),
+        (
+            &["--jobs", "2", "--clients", "2", "--shared-table"],
+            "leave out --jobs",
+        ),
         (&["--clients", "40"], "max_connections"),
         (&["--cache-state", "cold"], "--cache-state"),
         (&["--delta", "90"], "out of range"),

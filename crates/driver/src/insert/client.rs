@@ -25,7 +25,7 @@ pub fn range_name(query: RangeQuery) -> &'static str {
 /// A client.
 #[derive(Debug)]
 pub struct Client {
-    /// Its table, from 0.
+    /// Its table, by the place among those of its thread.
     pub table: usize,
     /// When its batches are due.
     pub pace: Pace,

@@ -8,7 +8,7 @@ use crate::error::WireError;
 use crate::scan::Loss;
 use crate::session::BackendKey;
 use crate::slice::Clock;
-use crate::sys::Poller;
+use crate::sys::{self, Poller};
 use deltabench_model::units::{count, index, seconds, to_f64};
 use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep};
 use deltabench_workload::insert::{Calendar, Rows, index_sql, table_name};
@@ -81,6 +81,7 @@ impl Indexing {
 
     /// Does it all.
     pub fn run(&mut self, spec: &StepSpec<'_>, tally: &mut StepTally) -> End {
+        let cpu_before_ns = sys::thread_cpu_ns();
         let clock = Clock::start();
         let mut interrupted = false;
         let mut fault = self.start(&clock).err();
@@ -98,6 +99,7 @@ impl Indexing {
         });
         End {
             duration_ns: clock.now(),
+            client_cpu_ns: sys::thread_cpu_ns().saturating_sub(cpu_before_ns),
             clients: kept_up.collect(),
             cut_short: false,
             interrupted,

@@ -41,7 +41,7 @@ pub fn set_up(spec: &StepSpec<'_>, tally: &mut StepTally) -> Result<(Work, Pids)
     };
     let work = match spec.step {
         InsertStep::Index => Work::Indexing(set_up.indexing()?),
-        _ => Work::Traffic(Box::new(set_up.traffic(tally)?)),
+        _ => set_up.traffic(tally)?,
     };
     Ok((work, set_up.pids))
 }
@@ -70,7 +70,7 @@ impl SetUp<'_, '_> {
         Indexing::new(setup, links, rows, self.calendar())
     }
 
-    fn traffic(&mut self, tally: &mut StepTally) -> Result<Traffic, WireError> {
+    fn traffic(&mut self, tally: &mut StepTally) -> Result<Work, WireError> {
         let (setup, step) = (self.spec.setup, self.spec.step);
         if step == InsertStep::LoadRows {
             let mut session =
@@ -81,27 +81,53 @@ impl SetUp<'_, '_> {
                 }
             }
         }
+        // Where deletes of a shared table stand is nothing that threads could share.
+        let jobs = match setup.shared_table {
+            true => 1,
+            false => self.spec.jobs.clamp(1, setup.clients.max(1)),
+        };
+        let first = self.part(0, jobs, tally)?;
+        let others = (1..jobs).map(|job| self.part(job, jobs, tally));
+        let others = others.collect::<Result<Vec<Traffic>, WireError>>()?;
+        Ok(Work::Traffic(Box::new(first), others))
+    }
+
+    /// The part of a thread, from 0: every `jobs`-th client and, where each has its own, its table. Those of
+    /// a thread one after the other, so that what they allocate lies together: two threads that write to one
+    /// cache line slow each other down.
+    fn part(&mut self, job: u32, jobs: u32, tally: &mut StepTally) -> Result<Traffic, WireError> {
+        let (setup, step) = (self.spec.setup, self.spec.step);
+        let opened = self.pids.len();
+        let every = index(u64::from(jobs));
         let mut tables = Vec::new();
         let mut newest = Vec::new();
-        for table in 1..=setup.tables() {
-            let (table, max) = self.table(table, tally)?;
+        for number in (1..=setup.tables())
+            .skip(index(u64::from(job)))
+            .step_by(every)
+        {
+            let (table, max) = self.table(number, tally)?;
             tables.push(table);
             newest.push(max);
         }
         let mut clients = Vec::new();
-        for client in 0..setup.clients {
-            let table = if setup.shared_table { 0 } else { client };
-            let max = newest.get(index(u64::from(table))).copied().unwrap_or(0);
-            clients.push(self.client(client, table, max)?);
+        for client in (job..setup.clients).step_by(every) {
+            let place = match setup.shared_table {
+                true => 0,
+                false => clients.len(),
+            };
+            let number = tables.get(place).map_or(1, |table| table.number);
+            let max = newest.get(place).copied().unwrap_or(0);
+            clients.push(self.client(client, (place, number), max)?);
         }
         let long = match setup.long_transaction_seconds {
-            Some(seconds) if deletes(step) => {
+            Some(seconds) if deletes(step) && job == 0 => {
                 let link = Link::new(self.open(None)?);
                 Some(Long::new(link, Duration::from_secs(u64::from(seconds))))
             }
             _ => None,
         };
-        let poller = Poller::new(self.pids.len())
+        // And one place for the news of other threads.
+        let poller = Poller::new(self.pids.len() - opened + 1)
             .map_err(|error| WireError::transfer("watching the connections", error, None))?;
         Traffic::new(step, self.calendar(), clients, tables, long, poller)
     }
@@ -132,16 +158,22 @@ impl SetUp<'_, '_> {
         Ok((table, newest))
     }
 
-    /// A client, from 0, on a table, from 0, whose newest key is `max`.
-    fn client(&mut self, client: u32, table: u32, max: i64) -> Result<Client, WireError> {
+    /// A client, from 0, on the table in this place of its thread's, with this number from 1, whose newest
+    /// key is `max`.
+    fn client(
+        &mut self,
+        client: u32,
+        (place, table): (usize, u32),
+        max: i64,
+    ) -> Result<Client, WireError> {
         let (setup, step) = (self.spec.setup, self.spec.step);
         let insert = self.station(InsertRole::Insert)?;
         let deletes = deletes(step).then(|| self.station(InsertRole::Delete));
         let delete = deletes.transpose()?;
         let queries = step.queries();
-        let query = queries.then(|| self.querying(client, table + 1, max));
+        let query = queries.then(|| self.querying(client, table, max));
         Ok(Client {
-            table: index(u64::from(table)),
+            table: place,
             pace: Pace::new(setup, step, client),
             rows: self.rows(client),
             insert,

@@ -15,7 +15,7 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits of a latency.
 const DIGITS: u8 = 3;
-/// So many statements of one role that fail in a row end the step.
+/// So many statements of one role that fail in a row, in one thread, end the step.
 const FAILED_IN_A_ROW: u64 = 100;
 /// A second, nanoseconds.
 const SECOND_NS: u64 = 1_000_000_000;
@@ -93,6 +93,26 @@ impl RoleCount {
         })
     }
 
+    /// Adds the counts of another thread.
+    fn add(&mut self, other: Self) {
+        self.statements += other.statements;
+        self.rows += other.rows;
+        self.failed += other.failed;
+        self.retries += other.retries;
+        let added = self.histogram.add(other.histogram);
+        assert!(added.is_ok(), "histograms of equal bounds can be added");
+        self.max_service_ns = self.max_service_ns.max(other.max_service_ns);
+        self.schedule_lag_ns = self.schedule_lag_ns.max(other.schedule_lag_ns);
+        self.missed += other.missed;
+        for error in other.errors {
+            let mut known = self.errors.iter_mut();
+            match known.find(|known| known.sqlstate == error.sqlstate) {
+                Some(known) => known.count += error.count,
+                None => self.errors.push(error),
+            }
+        }
+    }
+
     fn finished(self) -> RoleTally {
         let mut latency_histogram = Vec::with_capacity(4096);
         let written = V2Serializer::new().serialize(&self.histogram, &mut latency_histogram);
@@ -127,7 +147,7 @@ impl RoleCount {
     }
 }
 
-/// Counts of a step, all clients together.
+/// Counts of a step, all clients together, or those of one thread.
 #[derive(Debug)]
 pub struct StepTally {
     roles: Vec<RoleCount>,
@@ -153,6 +173,30 @@ impl StepTally {
             look_ups: LookUps::default(),
             long_transactions: 0,
         }
+    }
+
+    /// Adds the counts of another thread of the step.
+    pub fn add(&mut self, other: Self) {
+        for count in other.roles {
+            if let Some(known) = self.role(count.role) {
+                known.add(count);
+            }
+        }
+        let seconds = self.seconds.len().max(other.seconds.len());
+        self.seconds.resize(seconds, InsertSecond::default());
+        for (second, more) in self.seconds.iter_mut().zip(other.seconds) {
+            second.inserted += more.inserted;
+            second.deleted += more.deleted;
+            second.queries += more.queries;
+            second.max_insert_us = second.max_insert_us.max(more.max_insert_us);
+            second.max_delete_us = second.max_delete_us.max(more.max_delete_us);
+            second.max_query_us = second.max_query_us.max(more.max_query_us);
+        }
+        self.short_deletes += other.short_deletes;
+        self.look_ups.count += other.look_ups.count;
+        self.look_ups.total_ns += other.look_ups.total_ns;
+        self.look_ups.max_ns = self.look_ups.max_ns.max(other.look_ups.max_ns);
+        self.long_transactions += other.long_transactions;
     }
 
     /// A statement is sent for the first time.

@@ -2,10 +2,11 @@
 
 use super::client::Client;
 use super::long::Long;
+use super::meeting::{Member, Next, Rest};
 use super::station::Station;
 use super::table::{Ask, InsertTable};
 use super::tally::{Fault, StepTally};
-use super::turns::{TurnFigures, Turns};
+use super::turns::TurnFigures;
 use super::{End, LOOK, StepSpec, waiting};
 use crate::error::WireError;
 use crate::scan::Loss;
@@ -15,22 +16,25 @@ use crate::sys::{self, Poller};
 use deltabench_model::units::{count, index};
 use deltabench_model::work::insert::{InsertRole, InsertStep};
 use deltabench_workload::insert::Calendar;
+use std::io;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A step of queries ends when it has taken so many times as long as its rate needs.
 const LONGEST: u32 = 4;
 /// Places that each client has among the tokens of the poller: its roles.
 const ROLES: u64 = 3;
 
-/// What follows the end of a turn.
-enum Next {
-    Turn,
-    End,
+/// Why the work of a thread is over.
+enum Over {
+    Done,
     Interrupted,
+    /// Another thread cannot go on.
+    Elsewhere,
+    Fault(Fault),
 }
 
-/// All connections of a step.
+/// All connections of a step, or those of one of its threads.
 #[derive(Debug)]
 pub struct Traffic {
     step: InsertStep,
@@ -42,7 +46,9 @@ pub struct Traffic {
     clock: Clock,
     /// Turns that are over.
     turns: u64,
-    /// CPU of the thread before the first one.
+    /// Whether it has taken too long, so that no more batches are sent.
+    cut_short: bool,
+    /// CPU of the thread before the first turn.
     cpu_before_ns: u64,
 }
 
@@ -86,60 +92,92 @@ impl Traffic {
             poller,
             clock: Clock::start(),
             turns: 0,
+            cut_short: false,
             cpu_before_ns: 0,
         })
     }
 
-    /// Does the step, in turns if there are any.
+    /// Does the step, or the part of a thread, in turns if there are any.
     pub fn run(
         &mut self,
         spec: &StepSpec<'_>,
         tally: &mut StepTally,
-        mut turns: Option<Turns<'_>>,
+        mut member: Member<'_, '_>,
     ) -> End {
         if self.step.rate().is_some() {
             sys::exact_timers();
         }
+        let listens = self.listen(&member);
+        self.hold(member.batches());
+        let clock = match &listens {
+            Ok(()) => member.start(),
+            Err(_) => None,
+        };
+        self.cpu_before_ns = sys::thread_cpu_ns();
+        self.clock = clock.unwrap_or(self.clock);
+        let over = match (listens, clock) {
+            (Err(error), _) => Over::Fault(waiting(error)),
+            (Ok(()), None) => Over::Elsewhere,
+            (Ok(()), Some(_)) => self.work(spec, tally, &mut member),
+        };
+        self.end(tally, over)
+    }
+
+    /// What it comes to if it cannot begin.
+    pub fn not_begun(&self, fault: Fault) -> End {
+        self.end_of(Over::Fault(fault), 0)
+    }
+
+    /// Hears when all other threads have come to the end of a turn.
+    fn listen(&mut self, member: &Member<'_, '_>) -> io::Result<()> {
+        let token = count(self.clients.len()) * ROLES + count(self.tables.len()) + 1;
+        match member.bell() {
+            Some(bell) => self.poller.add(bell, token),
+            None => Ok(()),
+        }
+    }
+
+    fn work(
+        &mut self,
+        spec: &StepSpec<'_>,
+        tally: &mut StepTally,
+        member: &mut Member<'_, '_>,
+    ) -> Over {
         let planned = Duration::from_secs(u64::from(spec.setup.query_seconds)) * LONGEST;
         let longest_ns = u64::try_from(planned.as_nanos()).unwrap_or(u64::MAX);
         let limit_ns = u64::try_from(spec.op_timeout.as_nanos()).unwrap_or(u64::MAX);
-        self.hold(turns.as_ref());
-        self.cpu_before_ns = sys::thread_cpu_ns();
-        self.clock = Clock::start();
-        let (mut cut_short, mut interrupted) = (false, false);
         let mut looked_ns = 0;
-        let mut fault = self.start(tally).err();
-        while fault.is_none() {
+        if let Err(fault) = self.start(tally) {
+            return Over::Fault(fault);
+        }
+        loop {
             if spec.interrupted.load(Ordering::Relaxed) {
-                interrupted = true;
-                break;
+                return Over::Interrupted;
             }
-            fault = match self.turn(tally) {
-                Ok(true) => match self.next_turn(turns.as_mut(), tally) {
-                    Ok(Next::Turn) => None,
-                    Ok(Next::End) => break,
-                    Ok(Next::Interrupted) => {
-                        interrupted = true;
-                        break;
-                    }
-                    Err(fault) => Some(fault),
-                },
-                Ok(false) => None,
-                Err(fault) => Some(fault),
+            if member.is_stopped() {
+                return Over::Elsewhere;
+            }
+            let over = match self.turn(tally, member) {
+                Ok(true) => self.rest(tally, member),
+                Ok(false) => Ok(None),
+                Err(fault) => Err(fault),
             };
+            match over {
+                Ok(None) => {}
+                Ok(Some(over)) => return over,
+                Err(fault) => return Over::Fault(fault),
+            }
             let now_ns = self.clock.now();
-            if fault.is_none() && now_ns - looked_ns > limit_ns.min(400_000_000) / 4 {
+            if now_ns.saturating_sub(looked_ns) > limit_ns.min(400_000_000) / 4 {
                 looked_ns = now_ns;
-                fault = self.stalled(now_ns, limit_ns);
-                if self.step.queries() && now_ns > longest_ns && !cut_short {
-                    cut_short = true;
-                    self.clients
-                        .iter_mut()
-                        .for_each(|client| client.pace.stop());
+                if let Some(fault) = self.stalled(now_ns, limit_ns) {
+                    return Over::Fault(fault);
+                }
+                if self.step.queries() && now_ns > longest_ns {
+                    self.cut();
                 }
             }
         }
-        self.end(tally, (cut_short, interrupted), fault)
     }
 
     fn start(&mut self, tally: &mut StepTally) -> Result<(), Fault> {
@@ -154,50 +192,70 @@ impl Traffic {
     }
 
     /// Holds all clients at the end of the turn.
-    fn hold(&mut self, turns: Option<&Turns<'_>>) {
-        let Some(turns) = turns else {
+    fn hold(&mut self, batches: Option<u64>) {
+        let Some(batches) = batches else {
             return;
         };
-        let held = (self.turns + 1).saturating_mul(turns.batches);
+        let held = (self.turns + 1).saturating_mul(batches);
         for client in &mut self.clients {
             client.pace.hold_at(held);
             client.is_over = false;
         }
     }
 
-    /// All clients have come to the end of their turn: waits for the next one, if batches are left.
-    fn next_turn(
-        &mut self,
-        turns: Option<&mut Turns<'_>>,
-        tally: &mut StepTally,
-    ) -> Result<Next, Fault> {
-        let held = self.clients.iter().any(|client| client.pace.is_held());
-        let (Some(turns), true) = (turns, held) else {
-            return Ok(Next::End);
-        };
-        let over = Instant::now();
-        let ended_ns = self.clients.iter().map(|client| client.end_ns).max();
-        let figures = TurnFigures {
-            ended_ns: ended_ns.unwrap_or(0),
-            statements: InsertRole::ALL.map(|role| tally.statements(role)),
-            client_cpu_ns: sys::thread_cpu_ns().saturating_sub(self.cpu_before_ns),
-        };
-        if !(turns.between)(&figures) {
-            return Ok(Next::Interrupted);
+    /// Sends no more batches.
+    fn cut(&mut self) {
+        if std::mem::replace(&mut self.cut_short, true) {
+            return;
         }
+        for client in &mut self.clients {
+            client.pace.stop();
+        }
+    }
+
+    /// All clients have come to the end of their turn: waits for the next one, if batches are left; whether
+    /// all is over.
+    fn rest(
+        &mut self,
+        tally: &mut StepTally,
+        member: &mut Member<'_, '_>,
+    ) -> Result<Option<Over>, Fault> {
+        let ended_ns = self.clients.iter().map(|client| client.end_ns).max();
+        let rest = Rest {
+            figures: TurnFigures {
+                ended_ns: ended_ns.unwrap_or(0),
+                statements: InsertRole::ALL.map(|role| tally.statements(role)),
+                client_cpu_ns: self.cpu_ns(),
+            },
+            is_held: self.clients.iter().any(|client| client.pace.is_held()),
+            cut_short: self.cut_short,
+        };
+        self.clock = match member.rest(self.clock, rest) {
+            Next::Turn(clock) => clock,
+            Next::End => return Ok(Some(Over::Done)),
+            Next::CutShort => {
+                self.cut();
+                return Ok(Some(Over::Done));
+            }
+            Next::Interrupted => return Ok(Some(Over::Interrupted)),
+            Next::Stopped => return Ok(Some(Over::Elsewhere)),
+        };
         self.turns += 1;
-        self.hold(Some(&*turns));
-        // Nothing is under way: no time passes for the step while others have their turns.
-        self.clock = self.clock.without(over.elapsed());
+        self.hold(member.batches());
         for at in 0..self.clients.len() {
             self.write(at, tally)?;
             self.query(at, tally)?;
         }
-        Ok(Next::Turn)
+        Ok(None)
+    }
+
+    /// CPU of the thread since the start.
+    fn cpu_ns(&self) -> u64 {
+        sys::thread_cpu_ns().saturating_sub(self.cpu_before_ns)
     }
 
     /// Waits for answers and times, and acts on them; returns whether the turn, or all, is done.
-    fn turn(&mut self, tally: &mut StepTally) -> Result<bool, Fault> {
+    fn turn(&mut self, tally: &mut StepTally, member: &Member<'_, '_>) -> Result<bool, Fault> {
         let mut now_ns = self.clock.now();
         let mut wait_ns = u64::try_from(LOOK.as_nanos()).unwrap_or(u64::MAX);
         let mut finished = true;
@@ -214,7 +272,7 @@ impl Traffic {
                 wait_ns = wait_ns.min(wake_ns.saturating_sub(now_ns));
             }
         }
-        if finished {
+        if finished && member.may_rest() {
             return Ok(true);
         }
         if let Some(long) = &mut self.long {
@@ -237,8 +295,9 @@ impl Traffic {
                 return self.looked_up(at, tally);
             }
             return match &mut self.long {
-                Some(long) => long.news(self.clock.now(), tally),
-                None => Ok(()),
+                Some(long) if at == self.tables.len() => long.news(self.clock.now(), tally),
+                // All other threads have come to the end of the turn.
+                _ => Ok(()),
             };
         }
         let at = index(token / ROLES);
@@ -408,26 +467,29 @@ impl Traffic {
             .then(|| Fault::lost("the long transaction", &Loss::Stalled))
     }
 
-    fn end(
-        &self,
-        tally: &mut StepTally,
-        (cut_short, interrupted): (bool, bool),
-        fault: Option<Fault>,
-    ) -> End {
+    fn end(&self, tally: &mut StepTally, over: Over) -> End {
+        let client_cpu_ns = self.cpu_ns();
         for client in &self.clients {
             for role in [InsertRole::Insert, InsertRole::Delete] {
                 tally.missed(role, client.pace.missed());
             }
         }
+        self.end_of(over, client_cpu_ns)
+    }
+
+    fn end_of(&self, over: Over, client_cpu_ns: u64) -> End {
         let ended_ns = self.clients.iter().map(|client| client.end_ns).max();
-        let complete = fault.is_none() && !interrupted;
-        let duration_ns = ended_ns.filter(|_| complete);
+        let duration_ns = ended_ns.filter(|_| matches!(over, Over::Done));
         End {
             duration_ns: duration_ns.unwrap_or_else(|| self.clock.now()),
+            client_cpu_ns,
             clients: self.clients.iter().map(Client::kept_up).collect(),
-            cut_short,
-            interrupted,
-            fault,
+            cut_short: self.cut_short,
+            interrupted: matches!(over, Over::Interrupted),
+            fault: match over {
+                Over::Fault(fault) => Some(fault),
+                Over::Done | Over::Interrupted | Over::Elsewhere => None,
+            },
             unanswered: self.unanswered(),
             indexed: false,
             inserted: self.tables.iter().map(|table| table.inserted).collect(),

@@ -27,6 +27,6 @@ pub struct TurnFigures {
     pub ended_ns: u64,
     /// Statements that succeeded, by role.
     pub statements: [u64; 3],
-    /// CPU of the client's thread, nanoseconds.
+    /// CPU of the client's threads, nanoseconds.
     pub client_cpu_ns: u64,
 }

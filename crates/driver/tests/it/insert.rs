@@ -1,9 +1,10 @@
 //! The Insert Benchmark's steps, on servers that misbehave and on real ones.
 
 mod real;
+mod threads;
 
 use crate::PATIENCE;
-use deltabench_driver::insert::{InsertPosition, StepOutcome, StepRunner, StepSpec};
+use deltabench_driver::insert::{InsertPosition, StepOutcome, StepRunner, StepSpec, connections};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::slice::VoidReason;
 use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep, Pacing, RoleTally};
@@ -37,6 +38,7 @@ struct Bench {
     setup: InsertSetup,
     position: InsertPosition,
     op_timeout: Duration,
+    jobs: u32,
 }
 
 impl Bench {
@@ -47,7 +49,23 @@ impl Bench {
             setup,
             position: InsertPosition::default(),
             op_timeout: PATIENCE,
+            jobs: 1,
         }
+    }
+
+    fn connect<'a>(&'a mut self, step: InsertStep, interrupted: &'a AtomicBool) -> StepRunner<'a> {
+        StepRunner::connect(StepSpec {
+            setup: &self.setup,
+            step,
+            endpoint: &self.endpoint,
+            login: &self.login,
+            jobs: self.jobs,
+            seed: 42,
+            op_timeout: self.op_timeout,
+            interrupted,
+            position: &mut self.position,
+        })
+        .unwrap()
     }
 
     /// One step, with what must hold for every step checked.
@@ -62,22 +80,10 @@ impl Bench {
         between: impl FnOnce(),
         interrupted: &AtomicBool,
     ) -> StepOutcome {
-        let runner = StepRunner::connect(StepSpec {
-            setup: &self.setup,
-            step,
-            endpoint: &self.endpoint,
-            login: &self.login,
-            seed: 42,
-            op_timeout: self.op_timeout,
-            interrupted,
-            position: &mut self.position,
-        })
-        .unwrap();
+        let wanted = connections(&self.setup, step);
+        let runner = self.connect(step, interrupted);
         let opened = u32::try_from(runner.backend_pids().len()).unwrap();
-        assert_eq!(
-            opened,
-            deltabench_driver::insert::connections(&self.setup, step)
-        );
+        assert_eq!(opened, wanted);
         between();
         let outcome = runner.run();
         check(&outcome);

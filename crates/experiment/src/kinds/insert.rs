@@ -170,11 +170,6 @@ const EXCLUDED: Excluded = Excluded {
         ),
         ("measurement", "waits", STEPS_END),
         (
-            "measurement",
-            "jobs",
-            "one thread serves the clients of the Insert Benchmark: leave this key out",
-        ),
-        (
             "limits",
             "cache",
             "a pass continues with what the earlier steps left",

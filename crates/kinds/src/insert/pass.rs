@@ -84,6 +84,7 @@ impl Pass<'_> {
             step,
             endpoint: &self.address.endpoint,
             login: &self.address.login,
+            jobs: self.plan.jobs.of(self.setup.clients),
             seed: pass_seed(self.plan, self.block),
             op_timeout: self.timeout(step),
             interrupted: self.interrupted,

@@ -8,7 +8,7 @@ use deltabench_model::problem::Problem;
 use deltabench_model::work::insert::{
     InsertSetup, InsertStep, LARGE_BATCH, LOAD_BATCH, SMALL_BATCH,
 };
-use deltabench_run::planning::{Request, Selection};
+use deltabench_run::planning::{Jobs, Request, Selection};
 
 /// Rows that each client has to load at least: fewer are gone before a step has begun.
 const ROWS_MIN: u64 = 1000;
@@ -66,6 +66,7 @@ pub fn check_request(setup: &InsertSetup, request: &Request) -> Result<(), Probl
         .detail("each of its steps starts from what earlier steps left")
         .hint("measure them in separate runs"));
     }
+    check_threads(setup, request.jobs)?;
     if request.observing.profile.is_some() {
         return Err(Problem::new("the Insert Benchmark cannot be sampled")
             .detail("deltabench samples in slices that do not count, and its steps have no slices")
@@ -116,6 +117,28 @@ pub fn check_server(setup: &InsertSetup, installation: &Installation) -> Result<
          server that already runs belongs to somebody else",
     )
     .hint("name a version or a build, for example postgres:18 or path:/opt/pg18"))
+}
+
+/// Threads of the client: clients that share a table have one, unless a number was asked for.
+pub fn threads(setup: &InsertSetup, asked: Jobs) -> Jobs {
+    match asked {
+        Jobs::Auto { .. } if setup.shared_table => Jobs::Count(1),
+        asked => asked,
+    }
+}
+
+fn check_threads(setup: &InsertSetup, jobs: Jobs) -> Result<(), Problem> {
+    match jobs {
+        Jobs::Count(count @ 2..) if setup.shared_table => Err(Problem::new(format!(
+            "{count} threads cannot serve clients that share a table"
+        ))
+        .detail(
+            "the next delete of a table begins where the last one ended, whichever client sent it, so one \
+             thread sends all of them",
+        )
+        .hint("leave out --jobs, or --shared-table: then each client has its own table")),
+        _ => Ok(()),
+    }
 }
 
 fn check_sizes(setup: &InsertSetup) -> Result<(), Problem> {
@@ -390,6 +413,20 @@ pub(crate) mod tests {
         assert!(refusal(|s| s.long_transaction_seconds = Some(0)).contains("60s"));
         assert!(refusal(|s| s.partitions = 1).contains("2 to 1000"));
         assert!(refusal(|s| s.partitions = 20).contains("--partitions 10 or fewer"));
+    }
+
+    #[test]
+    fn clients_that_share_a_table_have_one_thread_and_no_more_can_be_asked_for() {
+        let mut setup = setup();
+        let auto = Jobs::Auto { cores: 32 };
+        assert_eq!(threads(&setup, auto), auto);
+        assert_eq!(check_threads(&setup, Jobs::Count(8)), Ok(()));
+        setup.shared_table = true;
+        assert_eq!(threads(&setup, auto), Jobs::Count(1));
+        assert_eq!(check_threads(&setup, threads(&setup, auto)), Ok(()));
+        let asked = threads(&setup, Jobs::Count(2));
+        let refused = check_threads(&setup, asked).unwrap_err().to_string();
+        assert!(refused.contains("2 threads") && refused.contains("--shared-table"));
     }
 
     #[test]

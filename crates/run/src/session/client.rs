@@ -34,6 +34,10 @@ impl Session<'_> {
 
 /// Cores that only the client ran on, in a cell on a host with these `cores`: as many in every block.
 fn own_cores(plan: &Plan, id: CellId, cell: &Cell, cores: &[usize]) -> u32 {
+    if matches!(plan.work, Work::Insert(_)) {
+        // Nothing is pinned. A thread has a core at most, and when it waits for no answer it is the limit.
+        return plan.threads(cell);
+    }
     let placed = VisitSchedule::of(plan, 0, id, cell, cores);
     let (client, server) = (placed.client_cores, placed.server_cores);
     match client.iter().any(|core| server.contains(core)) {
@@ -46,7 +50,8 @@ fn own_cores(plan: &Plan, id: CellId, cell: &Cell, cores: &[usize]) -> u32 {
 
 /// A number of threads to ask for, with which this cell has more of them, and cores for them.
 fn more_threads(plan: &Plan, cell: &Cell, own_cores: u32, cores: usize) -> Option<u32> {
-    if plan.pins.is_some() || matches!(plan.work, Work::Insert(_)) {
+    let shares = plan.work.insert().is_some_and(|setup| setup.shared_table);
+    if plan.pins.is_some() || shares {
         return None;
     }
     // Not fewer than another cell has.
@@ -109,6 +114,41 @@ mod tests {
     use crate::planning::tests::plan_of;
     use deltabench_model::plan::Pins;
     use deltabench_model::threads::ClientThreads;
+    use deltabench_model::work::insert::{InsertSetup, Pacing};
+
+    #[test]
+    fn threads_of_the_insert_benchmark_are_the_limit_when_they_never_wait() {
+        let mut plan = plan_of(&["a", "b"], 8);
+        let mut setup = InsertSetup {
+            clients: 8,
+            shared_table: false,
+            partitions: 0,
+            rows: 1000,
+            write_rows: 500,
+            query_seconds: 1,
+            steps: Vec::new(),
+            pacing: Pacing::Spread,
+            settle_seconds: None,
+            long_transaction_seconds: None,
+            turns: 0,
+        };
+        plan.work = Work::Insert(setup.clone());
+        plan.jobs = ClientThreads {
+            most: 2,
+            clients_each: 1,
+        };
+        let cell = plan.cells[7].clone();
+        assert_eq!(own_cores(&plan, CellId(7), &cell, &[0, 1, 2, 3]), 2);
+        assert_eq!(more_threads(&plan, &cell, 2, 16), Some(4));
+        assert_eq!(more_threads(&plan, &cell, 2, 4), None, "no core is left");
+        setup.shared_table = true;
+        plan.work = Work::Insert(setup);
+        assert_eq!(
+            more_threads(&plan, &cell, 1, 16),
+            None,
+            "one table, one thread"
+        );
+    }
 
     #[test]
     fn more_threads_are_only_asked_for_where_the_cell_would_have_cores_for_them() {

@@ -1,6 +1,7 @@
 //! `deltabench insert`.
 
 use crate::arguments::conditions::Conditions;
+use crate::arguments::shape::{JobsWord, jobs};
 use clap::{Args, ValueEnum};
 use deltabench_model::work::insert::Pacing;
 
@@ -52,6 +53,10 @@ pub struct InsertArguments {
     /// How the client spreads its inserts and deletes over a second [default: spread, with --published burst]
     #[arg(long, value_enum)]
     pub pacing: Option<PacingWord>,
+    /// Threads of the client: a number, or auto for one per four clients on at most a third of the cores; one
+    /// with --shared-table [default: auto]
+    #[arg(short = 'j', long, value_name = "N", value_parser = jobs)]
+    pub jobs: Option<JobsWord>,
     /// An extra session that holds a transaction open for this long, again and again, for example 60s
     #[arg(long, value_name = "TIME")]
     pub long_transaction: Option<String>,

@@ -3,10 +3,11 @@
 use crate::kinds::chain::needed;
 use deltabench_experiment::kinds::Insert;
 use deltabench_experiment::{Experiment, Part};
+use deltabench_kinds::insert::setup::threads;
 use deltabench_model::plan::{DataSize, Placement, Stopping, Timing};
 use deltabench_model::work::Work;
 use deltabench_model::work::insert::InsertSetup;
-use deltabench_run::planning::{Jobs, Request};
+use deltabench_run::planning::Request;
 
 /// Passes of a file that does not say how many: as many as a verdict needs.
 const PASSES: u32 = 6;
@@ -36,7 +37,7 @@ pub fn apply(experiment: &Experiment, part: &Part, request: &mut Request) {
         // As published: more connections work at a time than there are clients.
         request.placement = (Placement::Free, Placement::Free);
     }
-    request.jobs = Jobs::Count(1);
+    request.jobs = threads(&setup, request.jobs);
     request.stopping = Stopping::Fixed;
     request.placebo = own.placebo;
     request.work = Work::Insert(setup);

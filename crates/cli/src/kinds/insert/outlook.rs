@@ -39,6 +39,8 @@ pub fn tell(plan: &Plan, host: &Host) -> Result<Vec<String>, Problem> {
         ),
         room(found.disk_bytes, found.memory_bytes),
     ];
+    let threads = plan.jobs.of(setup.clients);
+    lines.extend((threads > 1).then(|| format!("  client   {threads} threads, not pinned")));
     lines.extend(few(plan, "passes"));
     let pass = pass_seconds(setup) * to_f64(count(plan.servers.len()));
     let allowed = plan.timing.deadline_seconds;

@@ -58,9 +58,14 @@ fn content(client: &mut Client, table: u32) -> String {
 #[test]
 fn all_steps_do_what_they_are_to_and_every_server_has_the_same_rows_in_the_end() {
     let mut contents: Vec<Vec<String>> = Vec::new();
-    for cluster in Cluster::for_each_target("", &[]) {
-        let mut admin = client(&cluster);
-        let mut bench = bench_on(&cluster, 2);
+    for (cluster, jobs) in Cluster::for_each_target("", &[])
+        .iter()
+        .zip([2, 1].into_iter().cycle())
+    {
+        let mut admin = client(cluster);
+        let mut bench = bench_on(cluster, 2);
+        // Every second server: they have the same rows for any number of threads.
+        bench.jobs = jobs;
         let load = bench.step(InsertStep::LoadRows);
         assert_eq!((load.operations, load.void), (40, None));
         assert_eq!(load.roles.len(), 1);
@@ -297,6 +302,7 @@ fn a_table_that_is_there_already_is_never_touched() {
             step: InsertStep::LoadRows,
             endpoint: &bench.endpoint,
             login: &bench.login,
+            jobs: 1,
             seed: 1,
             op_timeout: PATIENCE,
             interrupted: &never,
@@ -335,32 +341,24 @@ fn in_turns_a_step_does_the_same_and_no_time_passes_between_them() {
     let pause = Duration::from_millis(300);
     let never = AtomicBool::new(false);
     // 480 batches of each client; 4 batches of each in 2 s.
-    for (step, batches, turns) in [
-        (InsertStep::WriteMany, 100, 5),
-        (InsertStep::Range(100), 1, 4),
+    for (step, batches, turns, jobs) in [
+        (InsertStep::WriteMany, 100, 5, 1),
+        (InsertStep::Range(100), 1, 4, 2),
     ] {
+        bench.jobs = jobs;
         let mut ends: Vec<TurnFigures> = Vec::new();
         let mut between = |turn: &TurnFigures| {
             ends.push(*turn);
             std::thread::sleep(pause);
             true
         };
-        let runner = StepRunner::connect(StepSpec {
-            setup: &bench.setup,
-            step,
-            endpoint: &bench.endpoint,
-            login: &bench.login,
-            seed: 42,
-            op_timeout: PATIENCE,
-            interrupted: &never,
-            position: &mut bench.position,
-        });
+        let runner = bench.connect(step, &never);
         let started = Instant::now();
         let turned = Turns {
             batches,
             between: &mut between,
         };
-        let outcome = runner.unwrap().run_and_then(Some(turned), |_| {});
+        let outcome = runner.run_and_then(Some(turned), |_| {});
         let took = started.elapsed();
         check(&outcome);
         assert_eq!((&outcome.void, ends.len()), (&None, turns - 1));
