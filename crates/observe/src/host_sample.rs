@@ -166,14 +166,20 @@ mod tests {
             .args(["-c", "while :; do :; done"])
             .spawn()
             .unwrap();
-        let sample = HostSample::take(Duration::from_millis(300), 2).unwrap();
+        let look = || HostSample::take(Duration::from_millis(300), 2).unwrap();
+        let sees = |sample: &HostSample| sample.neighbours.iter().any(|one| one.name == "sh");
+        let mut sample = look();
+        // Others may have the cores for longer than one look takes.
+        for _ in 0..20 {
+            if sees(&sample) {
+                break;
+            }
+            sample = look();
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(sample.seconds >= 0.3 && sample.foreign_percent > 0.0);
-        assert!(
-            sample.neighbours.iter().any(|one| one.name == "sh"),
-            "{sample:?}"
-        );
+        assert!(sees(&sample), "{sample:?}");
         let own = Process::of(std::process::id()).name();
         assert!(
             processes()

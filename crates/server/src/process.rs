@@ -202,7 +202,7 @@ mod tests {
             .unwrap();
         let handle = Handle::open(child.id()).unwrap();
         handle.signal(libc::SIGKILL).unwrap();
-        assert!(handle.wait(Duration::from_secs(10)));
+        assert!(handle.wait(Duration::from_secs(60)));
         assert!(!handle.identity.is_running());
         handle.signal(libc::SIGKILL).unwrap();
         child.wait().unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// File in a cluster's directory that lists its POSIX shared memory, one path a line.
 const SEGMENTS_FILE: &str = "shared_memory";
 /// How long a server has for an immediate shutdown.
-const QUIT_LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const QUIT_LIMIT: Duration = Duration::from_secs(10);
 /// How long the kernel has to end a killed process.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 

@@ -202,7 +202,7 @@ mod tests {
             piped: false,
         };
         let (mut child, handle) = launch.start().unwrap();
-        assert!(handle.wait(Duration::from_secs(20)));
+        assert!(handle.wait(Duration::from_secs(60)));
         child.wait().unwrap();
         std::fs::read_to_string(&log).unwrap()
     }
@@ -312,7 +312,7 @@ mod tests {
         std::fs::create_dir(&groups[0]).unwrap();
         std::fs::write(groups[0].join("cgroup.procs"), "").unwrap();
         let (mut child, handle) = launch(&user).unwrap();
-        assert!(handle.wait(Duration::from_secs(20)));
+        assert!(handle.wait(Duration::from_secs(60)));
         child.wait().unwrap();
         assert_eq!(
             std::fs::read_to_string(groups[0].join("cgroup.procs")).unwrap(),

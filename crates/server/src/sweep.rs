@@ -230,7 +230,7 @@ mod tests {
         assert!(done[0].contains("stopped 1 server processes"), "{done:?}");
         assert!(!stale.exists());
         assert!(
-            started.elapsed() < Duration::from_secs(5),
+            started.elapsed() < crate::remnants::QUIT_LIMIT,
             "nothing of it is waited for in vain"
         );
         assert!(handle.wait(Duration::ZERO) && !other_handle.wait(Duration::ZERO));

@@ -2,6 +2,7 @@
 
 use deltabench_model::endpoint::{Endpoint, Login, Tls};
 use deltabench_model::target::TargetSpec;
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -67,23 +68,9 @@ impl Cluster {
                 &bin.join(name),
             )
         };
-        let made = program("initdb")
-            .args([
-                "-N",
-                "--auth=trust",
-                "--username=postgres",
-                "--encoding=UTF8",
-                "--locale=C",
-                "-D",
-            ])
-            .arg(&data)
-            .output()
-            .unwrap();
-        assert!(
-            made.status.success(),
-            "initdb: {}",
-            String::from_utf8_lossy(&made.stderr)
-        );
+        initialised(bin, &data, user.as_ref().map(|(_, uid)| *uid), || {
+            program("initdb")
+        });
         fs::write(
             data.join("pg_hba.conf"),
             format!("{hba}\nlocal all all trust\n"),
@@ -190,7 +177,7 @@ impl Cluster {
 
     /// Waits until it takes connections.
     fn wait_until_ready(&mut self) {
-        let limit = Instant::now() + Duration::from_secs(30);
+        let limit = Instant::now() + Duration::from_secs(120);
         let socket = self.directory.join(format!(".s.PGSQL.{}", self.port));
         loop {
             if answers(&socket) {
@@ -220,6 +207,61 @@ impl Drop for Cluster {
         }
         let _ = fs::remove_dir_all(&self.directory);
     }
+}
+
+/// Puts a new data directory at `data`. initdb runs once for each server and user: what it made is kept next
+/// to the program of the tests, where `cargo clean` removes it, and copied from then on.
+///
+/// So two clusters of one server have one system identifier.
+fn initialised(bin: &Path, data: &Path, owner: Option<u32>, initdb: impl Fn() -> Command) {
+    let kept = kept(bin, owner);
+    fs::create_dir_all(kept.parent().unwrap()).unwrap();
+    let lock = fs::File::create(kept.with_extension("lock")).unwrap();
+    lock.lock().unwrap();
+    if kept.exists() {
+        drop(lock);
+        return succeed(Command::new("cp").arg("-a").arg(&kept).arg(data));
+    }
+    succeed(
+        initdb()
+            .args([
+                "-N",
+                "--auth=trust",
+                "--username=postgres",
+                "--encoding=UTF8",
+                "--locale=C",
+                "-D",
+            ])
+            .arg(data),
+    );
+    // It gets its name last, so that whoever is killed leaves no half of one.
+    let draft = kept.with_extension("draft");
+    let _ = fs::remove_dir_all(&draft);
+    succeed(Command::new("cp").arg("-a").arg(data).arg(&draft));
+    fs::rename(&draft, &kept).unwrap();
+}
+
+/// Where the data directory of a server is kept for this user.
+fn kept(bin: &Path, owner: Option<u32>) -> PathBuf {
+    let postgres = bin.join("postgres");
+    let found = fs::metadata(&postgres).unwrap();
+    let what = format!(
+        "{postgres:?} {} {:?}",
+        found.len(),
+        found.modified().unwrap()
+    );
+    let hash = Sha256::digest(what.as_bytes());
+    let key: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let user = owner.map_or_else(|| "own".to_owned(), |uid| uid.to_string());
+    let tests = std::env::current_exe().unwrap();
+    let place = tests.parent().unwrap().join("deltabench-initdb");
+    place.join(format!("{key}-{user}"))
+}
+
+fn succeed(command: &mut Command) {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {said}");
 }
 
 /// A certificate and its key, under the names that the server looks for.

@@ -11,6 +11,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// Far more than a busy machine needs for anything that is waited for here.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// What goes wrong. Executions are counted from 1 over all connections; BEGIN and COMMIT count like any
 /// other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,10 +182,10 @@ impl FakeServer {
         self.shared.executions.load(Ordering::SeqCst)
     }
 
-    /// Waits until there were this many CancelRequests; false if that takes longer than five seconds.
+    /// Waits until there were this many CancelRequests; false if that takes longer than a minute.
     pub fn was_cancelled(&self, times: usize) -> bool {
         let record = self.shared.record.lock().unwrap();
-        let limit = Duration::from_secs(5);
+        let limit = PATIENCE;
         let (record, _) = self
             .shared
             .cancelled
@@ -191,10 +194,10 @@ impl FakeServer {
         record.cancels.len() == times
     }
 
-    /// Waits until every connection that was made has ended; false if that takes longer than five seconds.
+    /// Waits until every connection that was made has ended; false if that takes longer than a minute.
     pub fn all_closed(&self) -> bool {
         let open = self.shared.open.lock().unwrap();
-        let limit = Duration::from_secs(5);
+        let limit = PATIENCE;
         let (open, _) = self
             .shared
             .changed
@@ -476,7 +479,7 @@ impl Serving<'_> {
                 Trouble::Stall { from } if count >= *from => {
                     return self.silence();
                 }
-                Trouble::Freeze { at, pause } if count == *at => std::thread::sleep(*pause),
+                Trouble::Freeze { at, pause } if count == *at => self.rest(*pause),
                 Trouble::FreezeAll { at, pause } if count >= *at => self.freeze(*pause),
                 Trouble::Die { at } if count == *at => return Err(gone()),
                 Trouble::Terminate { at } if count == *at => {
@@ -511,6 +514,18 @@ impl Serving<'_> {
             out.extend_from_slice(NO_READY);
         }
         Ok(())
+    }
+
+    /// Sleeps, but not after the test has ended.
+    fn rest(&self, pause: Duration) {
+        let until = Instant::now() + pause;
+        while !self.shared.ending.load(Ordering::SeqCst) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(left.min(Duration::from_millis(20)));
+        }
     }
 
     /// Waits until the one freeze of all connections is over; the first to come starts it.

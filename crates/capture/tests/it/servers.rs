@@ -52,7 +52,7 @@ fn logs(directory: &Path, major: u32, last: &str) -> Vec<PathBuf> {
     };
     let file = |format: &&str| directory.join(format!("data/log/all.{format}"));
     let files: Vec<PathBuf> = formats.iter().map(file).collect();
-    let limit = Instant::now() + Duration::from_secs(20);
+    let limit = Instant::now() + Duration::from_secs(60);
     while !files.iter().all(|file| {
         let text = std::fs::read(file).unwrap_or_default();
         text.windows(last.len())

@@ -59,10 +59,7 @@ fn a_large_step_is_found_by_time_and_a_killed_look_is_gone_on_with() {
     let command = [&servers[..], &options, &few].concat();
     let mut child = lab.start(&command);
     lab.wait_for(&mut child, "bisection bisect-");
-    while lab.servers().is_empty() {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    lab.wait_for_servers(&mut child);
     child.kill().unwrap();
     child.wait().unwrap();
     lab.wait_until_no_servers();

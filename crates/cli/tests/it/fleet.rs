@@ -150,7 +150,7 @@ fn json(file: &Path) -> Option<Value> {
 fn wait_for(what: &str, mut is_so: impl FnMut() -> Option<()>) {
     let began = Instant::now();
     while is_so().is_none() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        assert!(began.elapsed() < Duration::from_secs(120), "{what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -130,6 +130,14 @@ impl Lab {
             .collect()
     }
 
+    /// Waits until a server of the started binary is there.
+    pub fn wait_for_servers(&self, child: &mut Child) {
+        while self.servers().is_empty() {
+            assert!(child.try_wait().unwrap().is_none(), "it has ended");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     pub fn wait_until_no_servers(&self) {
         let limit = Instant::now() + Duration::from_secs(90);
         while !self.servers().is_empty() {

@@ -362,14 +362,14 @@ fn a_replay_that_is_stopped_or_killed_leaves_nothing() {
     let [statements, data] = paths.each_ref().map(|path| path.to_str().unwrap());
     let mut asking = arguments;
     (asking[1], asking[5]) = (statements, data);
-    let mut child = lab.start(&asking);
+    let mut child = lab.start(&join(&asking, &["--timeout", "100000s"]));
     lab.wait_for(&mut child, "every statement is explained");
     signal(child.id(), "-INT");
     let begun = std::time::Instant::now();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(
-        begun.elapsed().as_secs() < 40,
-        "before the time-out of 60 s"
+        begun.elapsed().as_secs() < 300,
+        "before it would end itself"
     );
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
     let mut child = lab.start(&arguments);

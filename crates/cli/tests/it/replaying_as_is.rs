@@ -58,7 +58,7 @@ fn client(server: &Cluster) -> Client {
 }
 
 fn client_of(server: &Cluster, database: &str) -> Client {
-    let limit = Duration::from_secs(30);
+    let limit = Duration::from_secs(60);
     let mut login = server.login();
     database.clone_into(&mut login.database);
     Client::connect(&server.endpoint(), &login, limit).unwrap()

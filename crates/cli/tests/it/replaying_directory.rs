@@ -23,7 +23,7 @@ fn directory(lab: &Lab, cluster: &mut Cluster, publisher: u16) -> PathBuf {
     let dump = DumpFile::find(&shop(lab)).unwrap();
     let mut login = cluster.login();
     let connect =
-        |login: &_| Client::connect(&cluster.endpoint(), login, Duration::from_secs(20)).unwrap();
+        |login: &_| Client::connect(&cluster.endpoint(), login, Duration::from_secs(60)).unwrap();
     let mut client = connect(&login);
     let fast = place(cluster).0.join("fast");
     for sql in [
@@ -106,7 +106,7 @@ fn back_up(lab: &Lab, cluster: &Cluster, fast: &Path) {
 fn attack(cluster: &Cluster, noted: &Path) {
     let mut login = cluster.login();
     login.database = "other".to_owned();
-    let mut client = Client::connect(&cluster.endpoint(), &login, Duration::from_secs(20)).unwrap();
+    let mut client = Client::connect(&cluster.endpoint(), &login, Duration::from_secs(60)).unwrap();
     let program = format!(
         "touch {}/touched; id -un >> {}; echo row",
         place(cluster).0.join("data").display(),

@@ -227,7 +227,7 @@ fn wait_for_the_host(lab: &Lab, child: &mut Child) {
         };
         store.and_then(count).unwrap_or(0) > 0
     };
-    let limit = Instant::now() + Duration::from_secs(60);
+    let limit = Instant::now() + Duration::from_secs(120);
     while !stored() {
         assert!(child.try_wait().unwrap().is_none() && Instant::now() < limit);
         std::thread::sleep(Duration::from_millis(5));
@@ -287,14 +287,14 @@ fn a_killed_run_goes_through_its_block_again_and_keeps_what_it_had() {
 fn an_interrupt_is_heard_within_a_second_or_so_and_leaves_nothing() {
     let (lab, libraries) = (Lab::new(), libraries());
     let steps = "fillseq,drain,readrandom";
-    let mut child = lab.start(&arguments(&libraries, (steps, "30"), &[]));
+    let mut child = lab.start(&arguments(&libraries, (steps, "300"), &[]));
     wait_for_visits(&lab, &mut child, 1);
     let began = Instant::now();
     assert!(send(child.id(), "-INT"));
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(130));
-    // Far more than it takes: another test may have the cores.
-    assert!(began.elapsed() < Duration::from_secs(20));
+    // Far more than it takes, because another test may have the cores, and far less than a step does.
+    assert!(began.elapsed() < Duration::from_secs(100));
     assert!(is_clean(&lab));
     assert_eq!(visits(&lab), 1);
 }
@@ -303,7 +303,7 @@ fn an_interrupt_is_heard_within_a_second_or_so_and_leaves_nothing() {
 fn crash(lab: &Lab, signal: &str) {
     let crashed = lab.servers()[0];
     // The runtime of the worker takes the first fault for a guard page.
-    let limit = Instant::now() + Duration::from_secs(60);
+    let limit = Instant::now() + Duration::from_secs(120);
     while lab.servers().contains(&crashed) && send(crashed, signal) {
         assert!(Instant::now() < limit, "it does not end");
         std::thread::sleep(Duration::from_millis(30));

@@ -137,7 +137,7 @@ fn backend(lab: &Lab) -> u32 {
         let sets_up = title.contains("CREATE") || title.contains(" postgres [local]");
         title.contains("deltabench_") && title.contains("[local]") && !sets_up
     };
-    let limit = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let limit = std::time::Instant::now() + std::time::Duration::from_secs(120);
     loop {
         let serving: Vec<u32> = lab.servers().into_iter().filter(serves).collect();
         if serving.len() >= 3 {

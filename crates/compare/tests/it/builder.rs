@@ -9,6 +9,8 @@ use deltabench_model::slice::Slice;
 use deltabench_model::units::{to_f64, to_u64};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex};
 
 pub const BASE: ServerId = ServerId(0);
 pub const PLACEBO: ServerId = ServerId(1);
@@ -120,8 +122,24 @@ pub fn slice(server: ServerId, block: u32, round: u32, rate: f64, cpu_us: Option
     }
 }
 
+/// Histograms that are kept: those that simulated runs ask for again and again are few.
+const KEPT: usize = 64;
+
 /// A serialized histogram of these latencies, nanoseconds.
 pub fn histogram(latencies: &[u64]) -> Vec<u8> {
+    static MADE: LazyLock<Mutex<HashMap<Vec<u64>, Vec<u8>>>> = LazyLock::new(Mutex::default);
+    if let Some(made) = MADE.lock().unwrap().get(latencies) {
+        return made.clone();
+    }
+    let bytes = serialized(latencies);
+    let mut made = MADE.lock().unwrap();
+    if made.len() < KEPT {
+        made.insert(latencies.to_vec(), bytes.clone());
+    }
+    bytes
+}
+
+fn serialized(latencies: &[u64]) -> Vec<u8> {
     // As large as it must be from the start: growing is most of what simulated runs would do.
     let most = latencies.iter().copied().max().unwrap_or(2).max(2);
     let mut histogram = Histogram::<u64>::new_with_max(most, 3).unwrap();

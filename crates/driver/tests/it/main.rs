@@ -25,7 +25,7 @@ use hdrhistogram::serialization::Deserializer;
 use std::time::Duration;
 
 /// Far more than anything here takes, so that a slow machine fails no test.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Point look-ups on two tables, with a text parameter.
 pub fn look_up() -> Executable {

@@ -19,7 +19,8 @@ fn server(trouble: Trouble) -> FakeServer {
 #[test]
 fn a_server_that_stalls_is_noticed_in_time_and_can_be_reconnected() {
     for clients in CLIENTS {
-        let limit = Duration::from_millis(300);
+        // The ten before it are answered in time on a busy machine too.
+        let limit = Duration::from_secs(1);
         let stalling = server(Trouble::Stall { from: 11 });
         let healthy = FakeServer::start(Behaviour::default());
         let mut lane = lane(&[&stalling, &healthy], &look_up(), clients, limit);
@@ -27,7 +28,7 @@ fn a_server_that_stalls_is_noticed_in_time_and_can_be_reconnected() {
         let outcome = slice(&mut lane, 100, 1);
         let took = started.elapsed();
         assert_eq!(outcome.void, Some(VoidReason::Stalled));
-        assert!(took >= limit && took < limit * 20, "{took:?}");
+        assert!(took >= limit && took < PATIENCE, "{took:?}");
         assert_eq!(
             (outcome.operations, outcome.failed),
             (10, u64::from(clients)),
@@ -57,10 +58,10 @@ fn a_server_that_stalls_is_noticed_in_time_and_can_be_reconnected() {
 
 #[test]
 fn one_stalled_connection_among_busy_ones_is_noticed() {
-    let limit = Duration::from_millis(200);
+    let limit = Duration::from_millis(500);
     let freeze = Trouble::Freeze {
         at: 3,
-        pause: Duration::from_secs(2),
+        pause: PATIENCE,
     };
     let freezing = server(freeze);
     let mut lane = lane(&[&freezing], &look_up(), 4, limit);
@@ -177,16 +178,16 @@ fn an_answer_without_its_end_is_a_stall() {
 
 #[test]
 fn each_operation_has_the_time_limit_for_itself() {
-    let pause = Duration::from_millis(60);
+    let pause = Duration::from_millis(150);
     let slow = FakeServer::start(Behaviour {
         pause,
         ..Behaviour::default()
     });
     for clients in CLIENTS {
-        let mut lane = lane(&[&slow], &look_up(), clients, Duration::from_millis(400));
+        let mut lane = lane(&[&slow], &look_up(), clients, Duration::from_secs(1));
         let outcome = slice(&mut lane, 10 * u64::from(clients), 1);
         assert_eq!(outcome.void, None);
-        assert!(outcome.duration_ns > 400_000_000);
+        assert!(outcome.duration_ns > 1_000_000_000);
     }
 }
 

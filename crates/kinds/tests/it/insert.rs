@@ -2,8 +2,8 @@
 
 use crate::builder::{BASE, CANDIDATE, PLACEBO};
 use crate::insert_model::{
-    counters, insert_plan, judged, length, noisier, noisy, record, records, setup, slices, told,
-    usual,
+    counters, insert_plan, judged, judged_by_slices, length, noisier, noisy, record, records,
+    setup, slices, told, usual,
 };
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::costs::{Machine, add_costs};
@@ -235,12 +235,18 @@ fn six_passes_find_five_percent() {
     let (mut found, mut all) = (0, 0);
     for seed in 0..40 {
         let plan = insert_plan(6);
-        let (comparison, _) = told(&plan, &noisy(seed, 6, 0.95));
+        let comparison = judged_by_slices(&plan, &noisy(seed, 6, 0.95));
         let slower = |cell: &&_| verdict_of(cell) == Verdict::Regression;
         found += comparison.cells.iter().filter(slower).count();
         all += comparison.cells.len();
     }
     assert!(10 * found >= 9 * all, "{found} of {all}");
+}
+
+/// Verdicts of all cells with and without the correction for their number, then those of the placebo.
+fn verdicts(comparison: &Comparison) -> Vec<(Verdict, Verdict)> {
+    let all = comparison.cells.iter().chain(&comparison.placebo_cells);
+    all.map(|cell| (cell.verdict, cell.alone)).collect()
 }
 
 fn verdict_of(cell: &deltabench_compare::comparison::CellComparison) -> Verdict {
@@ -249,11 +255,15 @@ fn verdict_of(cell: &deltabench_compare::comparison::CellComparison) -> Verdict 
 
 #[test]
 fn equal_servers_are_rarely_called_different_and_the_placebo_neither() {
-    let (mut wrong, mut flagged, mut judged, mut any) = (0, 0, 0, 0);
+    let (mut wrong, mut flagged, mut cells, mut any) = (0, 0, 0, 0);
     let runs = 200;
     for seed in 0..runs {
         let plan = insert_plan(6);
-        let (comparison, _) = told(&plan, &noisier(1000 + seed, 6, 1.0, 0.04));
+        let steps = noisier(1000 + seed, 6, 1.0, 0.04);
+        let comparison = judged_by_slices(&plan, &steps);
+        if seed == 0 {
+            assert_eq!(verdicts(&comparison), verdicts(&judged(&plan, &steps)));
+        }
         let different = |cell: &&deltabench_compare::comparison::CellComparison| {
             matches!(cell.verdict, Verdict::Regression | Verdict::Improvement)
         };
@@ -263,15 +273,15 @@ fn equal_servers_are_rarely_called_different_and_the_placebo_neither() {
         let found = comparison.cells.iter().filter(different).count();
         wrong += comparison.cells.iter().filter(alone).count();
         flagged += comparison.placebo_cells.iter().filter(different).count();
-        judged += comparison.cells.len();
+        cells += comparison.cells.len();
         any += usize::from(found > 0);
     }
     // 5 % of the cells alone, and of the runs: with three standard deviations of chance.
-    assert!(wrong * 1000 <= judged * 69, "{wrong} of {judged} cells");
+    assert!(wrong * 1000 <= cells * 69, "{wrong} of {cells} cells");
     assert!(any * 1000 <= 97 * 200, "{any} of {runs} runs");
     assert!(
-        flagged * 1000 <= judged * 69,
-        "{flagged} of {judged} of the placebo"
+        flagged * 1000 <= cells * 69,
+        "{flagged} of {cells} of the placebo"
     );
 }
 

@@ -231,6 +231,12 @@ pub fn judged(plan: &Plan, steps: &[StepRecord]) -> Comparison {
     analyse(plan, &slices(steps), reading(plan, steps))
 }
 
+/// The comparison of what the slices of some records say. Verdicts on throughput need no more, so that
+/// simulated runs write and read no records.
+pub fn judged_by_slices(plan: &Plan, steps: &[StepRecord]) -> Comparison {
+    analyse(plan, &slices(steps), Reading::default())
+}
+
 /// Comparison and figures of some records, on four cores.
 pub fn told(plan: &Plan, records: &[StepRecord]) -> (Comparison, InsertReport) {
     let comparison = judged(plan, records);

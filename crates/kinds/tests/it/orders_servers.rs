@@ -89,7 +89,7 @@ fn send(plan: &Plan, address: &Address, (cell, executable): (&Cell, &Executable)
         clients,
         jobs: 1,
         cores: &[],
-        op_timeout: Duration::from_secs(30),
+        op_timeout: Duration::from_secs(60),
         rate: None,
     })
     .unwrap();
@@ -106,7 +106,7 @@ fn send(plan: &Plan, address: &Address, (cell, executable): (&Cell, &Executable)
 
 /// What has been done to each table, once all who did it have reported.
 fn touched(plan: &Plan, address: &Address, cell: &Cell) -> BTreeMap<String, [f64; 3]> {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(60);
     while value(plan, address, cell, OTHERS) != "0" {
         assert!(Instant::now() < until, "a connection does not end");
     }

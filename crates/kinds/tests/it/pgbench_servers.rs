@@ -87,7 +87,7 @@ fn scripts_run_on_tables_that_are_as_they_were_loaded_whatever_was_written() {
                     clients: 2,
                     jobs: 1,
                     cores: &[],
-                    op_timeout: Duration::from_secs(30),
+                    op_timeout: Duration::from_secs(60),
                     rate: None,
                 })
                 .unwrap();

@@ -159,7 +159,7 @@ fn connect(server: &Cluster) -> Client {
         options: Vec::new(),
         confirm_path: false,
     };
-    Client::connect(&server.endpoint(), &login, Duration::from_secs(20)).unwrap()
+    Client::connect(&server.endpoint(), &login, Duration::from_secs(60)).unwrap()
 }
 
 fn slice((block, cell, server): (u32, CellId, ServerId), client: &mut Client) -> Slice {

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    const LONG: Duration = Duration::from_secs(20);
+    const LONG: Duration = Duration::from_secs(60);
 
     fn pipe() -> (Lines, std::io::PipeWriter) {
         let (reader, writer) = std::io::pipe().unwrap();

@@ -21,7 +21,7 @@ fn slices() -> usize {
 }
 
 fn table(cluster: &Cluster) -> Client {
-    let limit = Duration::from_secs(20);
+    let limit = Duration::from_secs(60);
     let mut client = Client::connect(&cluster.endpoint(), &cluster.login(), limit).unwrap();
     for sql in [
         "create table t (a int primary key, b int)",

@@ -37,7 +37,7 @@ fn send(plan: &Plan, address: &Address, cell: &Cell, operations: u64) {
         clients: 1,
         jobs: 1,
         cores: &[],
-        op_timeout: Duration::from_secs(30),
+        op_timeout: Duration::from_secs(60),
         rate: None,
     })
     .unwrap();

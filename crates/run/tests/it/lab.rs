@@ -136,5 +136,5 @@ pub fn value(plan: &Plan, address: &Address, cell: &Cell, sql: &str) -> String {
 }
 
 pub fn connect(address: &Address, login: &Login) -> Client {
-    Client::connect(&address.endpoint, login, Duration::from_secs(20)).unwrap()
+    Client::connect(&address.endpoint, login, Duration::from_secs(60)).unwrap()
 }

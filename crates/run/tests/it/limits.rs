@@ -64,7 +64,7 @@ fn connected(plan: &Plan, address: &Address, cell: &Cell) -> Lane {
         clients: 1,
         jobs: 1,
         cores: &[],
-        op_timeout: Duration::from_secs(30),
+        op_timeout: Duration::from_secs(60),
         rate: None,
     })
     .unwrap()

@@ -125,7 +125,7 @@ impl Theirs {
     pub fn admin(&self, database: &str) -> Client {
         let mut login = self.cluster.login();
         login.database = database.to_owned();
-        Client::connect(&self.cluster.endpoint(), &login, Duration::from_secs(20)).unwrap()
+        Client::connect(&self.cluster.endpoint(), &login, Duration::from_secs(60)).unwrap()
     }
 
     pub fn value(&self, sql: &str) -> String {
@@ -575,7 +575,7 @@ fn helper() {
     let scratch = lab.host.workspaces.parent().unwrap();
     println!("\nready {}", scratch.display());
     // Killed here.
-    std::thread::sleep(Duration::from_secs(120));
+    std::thread::sleep(Duration::from_secs(600));
 }
 
 #[test]
@@ -622,7 +622,7 @@ fn what_a_killed_run_has_left_is_swept_by_the_next_and_nothing_else_is() {
     helper.wait().unwrap();
     std::fs::remove_dir_all(scratch.unwrap()).unwrap();
     // The server notices a moment after the kernel has closed the connection.
-    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
     let mut notes = Vec::new();
     while theirs.ours().len() > 2 && std::time::Instant::now() < deadline {
         notes = create("killed").unwrap_or_default();

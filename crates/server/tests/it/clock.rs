@@ -35,14 +35,14 @@ fn a_server_has_the_time_that_it_is_given_and_its_limits_of_time_hold() {
     // What waits reads no clock of the wall.
     let began = Instant::now();
     let slept = ask("SELECT clock_timestamp() - now() FROM pg_sleep(0.3)");
-    assert!(slept.starts_with("00:00:0"), "{slept}");
-    assert!((300..30_000).contains(&began.elapsed().as_millis()));
+    assert!(slept.starts_with("00:00:"), "{slept}");
+    assert!((300..60_000).contains(&began.elapsed().as_millis()));
     ask("SELECT set_config('statement_timeout', '200ms', false)");
     let began = Instant::now();
     session.query(
-        "DO $$ BEGIN PERFORM pg_sleep(60); RAISE 'no limit';
+        "DO $$ BEGIN PERFORM pg_sleep(600); RAISE 'no limit';
          EXCEPTION WHEN query_canceled THEN NULL; END $$",
     );
-    assert!(began.elapsed() < Duration::from_secs(30));
+    assert!(began.elapsed() < Duration::from_secs(60));
     cluster.stop().unwrap();
 }

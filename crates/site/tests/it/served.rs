@@ -17,14 +17,14 @@ pub fn served(lab: &Path, door: Door) -> SocketAddr {
         let ready = |at| sender.send(at).unwrap();
         serve(lab, (any, door), Box::new(|_| {}), ready).unwrap();
     });
-    receiver.recv_timeout(Duration::from_secs(20)).unwrap()
+    receiver.recv_timeout(Duration::from_secs(60)).unwrap()
 }
 
 /// Sends bytes and returns what comes back until the server closes.
 fn sent(at: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(at).unwrap();
     stream
-        .set_read_timeout(Some(Duration::from_secs(20)))
+        .set_read_timeout(Some(Duration::from_secs(60)))
         .unwrap();
     // A server that refuses a head early may close before it has all of it.
     let _ = stream.write_all(request.as_bytes());
@@ -119,7 +119,7 @@ fn idle_connections_are_closed_and_nothing_grows() {
     // Each ends by itself: those beyond the places at once, the others when their time for a head is up.
     for mut stream in idle {
         stream
-            .set_read_timeout(Some(Duration::from_secs(20)))
+            .set_read_timeout(Some(Duration::from_secs(60)))
             .unwrap();
         let mut rest = Vec::new();
         let closed = stream.read_to_end(&mut rest);
@@ -141,7 +141,7 @@ fn who_follows_a_run_is_told_of_its_visits_and_of_its_end() {
     assert!(live.contains("<b id=\"state\">running</b>"), "{live}");
     let mut stream = TcpStream::connect(at).unwrap();
     stream
-        .set_read_timeout(Some(Duration::from_secs(20)))
+        .set_read_timeout(Some(Duration::from_secs(60)))
         .unwrap();
     let request = format!("GET /run/{run}/events HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();

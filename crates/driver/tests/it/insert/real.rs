@@ -261,11 +261,11 @@ fn a_statement_that_waits_too_long_is_a_stall_and_given_up() {
                        AND state = 'active'";
         // Not in the transaction that holds the lock: it keeps what it saw of others at first.
         let mut watch = client(&cluster);
-        let given_up = (0..500).any(|_| {
+        let limit = Instant::now() + PATIENCE;
+        while number(&mut watch, waiting) > 0 {
+            assert!(Instant::now() < limit, "the server was asked to give up");
             std::thread::sleep(Duration::from_millis(10));
-            number(&mut watch, waiting) == 0
-        });
-        assert!(given_up, "the server was asked to give up");
+        }
     }
 }
 
@@ -338,7 +338,8 @@ fn in_turns_a_step_does_the_same_and_no_time_passes_between_them() {
     let mut bench = bench_on(&cluster, 2);
     bench.step(InsertStep::LoadRows);
     bench.step(InsertStep::Index);
-    let pause = Duration::from_millis(300);
+    // Longer than a busy machine keeps a batch waiting that is due.
+    let pause = Duration::from_secs(1);
     let never = AtomicBool::new(false);
     // 480 batches of each client; 4 batches of each in 2 s.
     for (step, batches, turns, jobs) in [

@@ -87,7 +87,7 @@ impl Cluster {
         words.extend(options.iter().map(String::as_str));
         self.spawn("munged", "munged", &words);
         let socket = munge.join("socket");
-        wait_for("munged's socket", 20, || socket.exists().then_some(()));
+        wait_for("munged's socket", 120, || socket.exists().then_some(()));
     }
 
     pub fn start_controller(&self) {
@@ -103,14 +103,14 @@ impl Cluster {
         let changed = format!("JobId={job}");
         self.run("scontrol", &["update", &changed, "Comment=saved"]);
         let file = self.scratch.path().join("state/job_state");
-        wait_for("saved states", 60, || {
+        wait_for("saved states", 120, || {
             let written = fs::metadata(&file).ok()?.modified().ok()?;
             (written > asked).then_some(())
         });
     }
 
     fn wait_until_idle(&self, nodes: usize) {
-        wait_for("idle nodes", 60, || {
+        wait_for("idle nodes", 120, || {
             // A node of two partitions has two lines.
             let words = ["--partition=bench", "--noheader", "--Node", "--format=%T"];
             let listed = self.told("sinfo", &words);
@@ -249,7 +249,7 @@ pub fn kill_process(pid: u32) {
     let number: i32 = pid.try_into().unwrap();
     // SAFETY: kill takes two numbers.
     assert_eq!(unsafe { libc::kill(number, libc::SIGKILL) }, 0);
-    wait_for("an end", 10, || has_ended(pid).then_some(()));
+    wait_for("an end", 120, || has_ended(pid).then_some(()));
 }
 
 /// Where a program is; daemons are not on every user's path.
