@@ -23,6 +23,7 @@ use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Limits, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
+use deltabench_model::units::count;
 use deltabench_run::fleet::Host;
 use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::session::SessionEnd;
@@ -126,9 +127,11 @@ impl Ready {
             .and_then(|settings| check_settings(&settings))
             .map_err(Failure::Refused)?;
         let host = swept_host(&conditions.servers, config)?;
-        let plan = make_plan(request, sides, config, &library)
+        let mut plan = make_plan(request, sides, config, &library)
             .and_then(checked)
             .map_err(Failure::Refused)?;
+        let servers = count(plan.servers.len());
+        kind.fit_to_servers(&mut plan, servers);
         check_fits(&plan, &host).map_err(Failure::Refused)?;
         Ok(Self {
             plan,

@@ -11,6 +11,7 @@ use deltabench_document::Section;
 use deltabench_model::problem::Problem;
 use deltabench_model::work::{self, rocksdb::BLOCK_CACHE};
 pub use insert::Insert;
+pub(crate) use insert::is_in_turns;
 pub use orders::Orders;
 pub(crate) use pgbench::{DEFAULT_SCALE, scales};
 pub use pgbench::{Pgbench, ScaleFactor, ScriptMix, ScriptName};

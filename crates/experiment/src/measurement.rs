@@ -3,6 +3,7 @@
 use crate::configured::configured;
 use crate::excludes::{Excluded, excludes};
 use crate::keys;
+use crate::kinds;
 use crate::part::REPETITIONS_MAX;
 use crate::syntax;
 use deltabench_document::{Placed, Section};
@@ -250,7 +251,7 @@ const NOT_ROTATED: Excluded = Excluded {
     sections: &[
         (
             "insert",
-            "the Insert Benchmark has one server at a time anyway",
+            "the Insert Benchmark has one server at a time anyway, or all of them with `turns`",
         ),
         ("rocksdb", "its targets are in memory together"),
     ],
@@ -277,7 +278,7 @@ const NOT_IN_GROUPS: Excluded = Excluded {
     by: "`servers_at_once`",
     sections: &[(
         "insert",
-        "the Insert Benchmark has one server at a time anyway",
+        "the Insert Benchmark has one server at a time anyway, unless [insert] has `turns`",
     )],
     keys: &[
         (
@@ -299,7 +300,7 @@ const NOT_IN_GROUPS: Excluded = Excluded {
 fn servers_at_once(root: &Section<'_>, section: &Section<'_>) -> Result<Option<u32>, Problem> {
     // Fewer than two compare nothing.
     let most = section.number("servers_at_once", 2..=1000)?;
-    if most.is_some() {
+    if most.is_some() && !kinds::is_in_turns(root)? {
         excludes(root, &NOT_IN_GROUPS)?;
     }
     Ok(most)

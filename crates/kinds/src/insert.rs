@@ -43,7 +43,6 @@ pub use report::{
 };
 pub use response::{BUCKETS, PERCENTILES, ResponseTimes};
 pub use service::Service;
-pub use stretched::stretch;
 
 /// Steps that a finding or a note names before it counts the rest.
 const NAMED: usize = 6;

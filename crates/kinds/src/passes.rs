@@ -1,9 +1,10 @@
-//! Passes: each server of a block in turn, alone, from an empty cluster to its stop. What the kinds that have
-//! them ([`deltabench_model::work::Work::has_passes`]) share; what is done in a pass is their own.
+//! Passes: each server of a block from an empty cluster to its stop, alone or together with the others. What
+//! the kinds that have them ([`deltabench_model::work::Work::has_passes`]) share; what is done in a pass is
+//! their own.
 
 use crate::settling::SettleEnd;
 use deltabench_model::fact::HostFacts;
-use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
+use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::record::Record;
 use deltabench_model::slice::VoidReason;
@@ -16,7 +17,7 @@ use deltabench_run::session::{
     BlockOrder, RunProgress, Session, SessionEnd, now_ns, postmasters_of, series, store_problem,
 };
 use deltabench_run::visit::{Address, Cause, is_dying};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 /// A good record: block, cell and server.
@@ -26,18 +27,19 @@ pub(crate) type Done = (u32, CellId, ServerId);
 pub(crate) enum PassEnd {
     Complete,
     Interrupted,
-    /// At this cell.
-    Lost(CellId, Cause),
+    /// This server, at this cell.
+    Lost((ServerId, CellId), Cause),
 }
 
-/// One turn: a block, and a server with its place in it.
+/// One turn: a block, and a server that runs, with its place in the block.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn<'a> {
     pub(crate) block: u32,
     pub(crate) position: u32,
     pub(crate) server: ServerId,
+    /// With the login of the database that the tables go into.
+    pub(crate) address: &'a Address,
     schedule: &'a BlockSchedule,
-    began_ns: u64,
 }
 
 /// The servers, and what is seen of them.
@@ -51,17 +53,54 @@ pub(crate) struct Place<'p> {
 
 /// What one kind does in a pass.
 pub(crate) trait PassKind {
-    /// All of it, on a server that runs and is empty.
+    /// Whether all servers of a block run together. Otherwise each has its pass alone.
+    const TOGETHER: bool = false;
+
+    /// Before the first pass; servers live below this directory.
+    ///
+    /// Errors: the host does not let us.
+    fn begin(&mut self, directory: &Path) -> Result<(), Problem> {
+        let _ = directory;
+        Ok(())
+    }
+
+    /// A server has started, and is empty; the next one has not.
+    ///
+    /// Errors: the host does not let us.
+    fn started(&mut self, server: &Address) -> Result<(), Problem> {
+        let _ = server;
+        Ok(())
+    }
+
+    /// All of a pass, on a server that runs and is empty.
     ///
     /// Errors: anything that makes going on impossible.
     fn pass(
         &mut self,
         session: &mut Session<'_>,
         turn: Turn<'_>,
-        server: (&mut Place<'_>, &Address),
+        place: &mut Place<'_>,
     ) -> Result<PassEnd, Problem>;
 
-    /// After a pass, however it ended, before its server is stopped.
+    /// The same on servers that run together; it ends with the first one that does not complete it.
+    ///
+    /// Errors: those of [`PassKind::pass`].
+    fn passes(
+        &mut self,
+        session: &mut Session<'_>,
+        turns: &[Turn<'_>],
+        place: &mut Place<'_>,
+    ) -> Result<PassEnd, Problem> {
+        for turn in turns {
+            match self.pass(session, *turn, place)? {
+                PassEnd::Complete => {}
+                end => return Ok(end),
+            }
+        }
+        Ok(PassEnd::Complete)
+    }
+
+    /// After a pass, however it ended, before its servers are stopped.
     ///
     /// Errors: the host does not let us.
     fn after(&mut self) -> Result<(), Problem> {
@@ -72,6 +111,7 @@ pub(crate) trait PassKind {
 /// The blocks of a kind with passes.
 pub(crate) struct PassBlocks<'p, K> {
     place: Place<'p>,
+    /// Last: what it holds outlives the servers.
     kind: K,
 }
 
@@ -89,67 +129,114 @@ impl<'p, K: PassKind> PassBlocks<'p, K> {
         Ok(Self { place, kind })
     }
 
-    /// One pass, from the start of its server to its stop, and what its log says.
-    fn turn(
+    /// The servers of a block that run together, each with its place: those whose pass is not complete, one
+    /// by one, or all of them.
+    fn lots(&self, plan: &Plan, block: u32, done: &[Done]) -> Vec<Vec<(u32, ServerId)>> {
+        let open = open_passes(plan, block, done).into_iter();
+        match K::TOGETHER {
+            true => vec![(0..).zip(pass_order(plan, block)).collect()],
+            false => open.map(|one| vec![one]).collect(),
+        }
+    }
+
+    /// The passes of servers that run together, from their start to their stop, and what their logs say.
+    fn lot(
         &mut self,
         session: &mut Session<'_>,
-        turn: Turn<'_>,
+        (block, schedule): (u32, &BlockSchedule),
+        lot: &[(u32, ServerId)],
         progress: &mut RunProgress,
     ) -> Result<Option<SessionEnd>, Problem> {
-        let end = self.pass(session, turn);
+        let began_ns = now_ns();
+        let end = self.passes(session, (block, schedule), lot);
         self.kind.after()?;
+        let servers: Vec<ServerId> = lot.iter().map(|(_, server)| *server).collect();
         let Place { fleet, series, .. } = &mut self.place;
         if let Some(series) = series {
             series.set_servers(&[]);
         }
-        // Dirty pages of files that nobody needs any more are not to be written when it stops.
+        // Dirty pages of files that nobody needs any more are not to be written when a server stops.
         let cleared = match &end {
-            Ok(PassEnd::Complete) => fleet.clear(turn.schedule, turn.server),
+            Ok(PassEnd::Complete) => each(&servers, |server| fleet.clear(schedule, server)),
             _ => Ok(()),
         };
-        let stopped = fleet.stop_one(turn.schedule, turn.server);
-        session.keep_marks(turn.began_ns, turn.schedule, &[turn.server], fleet)?;
+        let stopped = each(&servers, |server| fleet.stop_one(schedule, server));
+        session.keep_marks(began_ns, schedule, &servers, fleet)?;
         session.keep_observed(&[], series.as_mut())?;
-        // The next server has the disk to itself, and the next pass on this one an empty cluster: neither WAL
+        // The next server has the disk to itself, and the next pass on these an empty cluster: neither WAL
         // nor files of this pass, however it ended.
         let restored = match &end {
-            Ok(PassEnd::Complete | PassEnd::Lost(..)) => fleet.restore(turn.schedule, turn.server),
+            Ok(PassEnd::Complete | PassEnd::Lost(..)) => {
+                each(&servers, |server| fleet.restore(schedule, server))
+            }
             Ok(PassEnd::Interrupted) | Err(_) => Ok(()),
         };
-        match end? {
-            PassEnd::Complete => cleared.and(stopped).and(restored).map(|()| None),
-            PassEnd::Interrupted => stopped.map(|()| Some(SessionEnd::Interrupted)),
-            PassEnd::Lost(..) if session.ends_now() => Ok(Some(SessionEnd::Interrupted)),
+        match end {
+            Ok(PassEnd::Complete) => cleared.and(stopped).and(restored).map(|()| None),
+            Ok(PassEnd::Interrupted) => stopped.map(|()| Some(SessionEnd::Interrupted)),
+            // A server that shuts down refuses what it is asked.
+            Ok(PassEnd::Lost(..)) | Err(_) if session.ends_now() => {
+                Ok(Some(SessionEnd::Interrupted))
+            }
             // The loss is told; that the lost server does not stop cleanly is no news.
-            PassEnd::Lost(cell, cause) => {
-                let place = (turn.block, cell, turn.server);
-                session.note_loss(place, &cause, turn.schedule, fleet, progress)?;
+            Ok(PassEnd::Lost((server, cell), cause)) => {
+                let place = (block, cell, server);
+                session.note_loss(place, &cause, schedule, fleet, progress)?;
                 restored.map(|()| None)
             }
+            Err(problem) => Err(problem),
         }
     }
 
-    fn pass(&mut self, session: &mut Session<'_>, turn: Turn<'_>) -> Result<PassEnd, Problem> {
+    /// Starts servers, empty, one after another, and has their passes done.
+    fn passes(
+        &mut self,
+        session: &mut Session<'_>,
+        (block, schedule): (u32, &BlockSchedule),
+        lot: &[(u32, ServerId)],
+    ) -> Result<PassEnd, Problem> {
         let Some(first) = session.plan.cells.first() else {
             return Ok(PassEnd::Complete);
         };
-        let address = self.place.start(session.plan, turn, first)?;
-        self.kind.pass(session, turn, (&mut self.place, &address))
+        let mut started = Vec::new();
+        for &(position, server) in lot {
+            let address = self.place.fleet.start_one(schedule, server)?;
+            let address = address_for(&address, session.plan.order, first);
+            self.place.fleet.renew(schedule, server, first)?;
+            self.kind.started(&address)?;
+            started.push((position, server, address));
+        }
+        let all = started.iter();
+        let turns: Vec<Turn<'_>> = all
+            .map(|(position, server, address)| Turn {
+                block,
+                position: *position,
+                server: *server,
+                address,
+                schedule,
+            })
+            .collect();
+        if let Some(series) = &mut self.place.series {
+            let all = turns.iter().map(|turn| (turn.server, turn.address));
+            series.set_servers(&postmasters_of(&all.collect::<Vec<_>>()));
+        }
+        self.kind.passes(session, &turns, &mut self.place)
     }
 }
 
-impl Place<'_> {
-    /// Starts the server of a turn, empty.
-    fn start(&mut self, plan: &Plan, turn: Turn<'_>, first: &Cell) -> Result<Address, Problem> {
-        let address = self.fleet.start_one(turn.schedule, turn.server)?;
-        let address = address_for(&address, plan.order, first);
-        self.fleet.renew(turn.schedule, turn.server, first)?;
-        if let Some(series) = &mut self.series {
-            series.set_servers(&postmasters_of(&[(turn.server, &address)]));
-        }
-        Ok(address)
-    }
+/// Does it with every server, whether or not it fails with another one.
+///
+/// Errors: the first failure.
+fn each(
+    servers: &[ServerId],
+    mut act: impl FnMut(ServerId) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let ends = servers.iter().map(|server| act(*server));
+    let ends: Vec<Result<(), Problem>> = ends.collect();
+    ends.into_iter().collect()
+}
 
+impl Place<'_> {
     /// Where the server of a turn keeps its files.
     ///
     /// Errors: a server that is none of ours.
@@ -164,7 +251,8 @@ impl Place<'_> {
         self.fleet.log_path(turn.schedule, turn.server)
     }
 
-    /// Stores what came out in a cell, with the series so far, and tells how far the block is.
+    /// Stores what came out in a cell, with the series so far, and tells how far the block is; what ended the
+    /// pass, if something did. What breaks by the signal that ends the run is not stored.
     ///
     /// Errors: a store that cannot be written.
     pub(crate) fn keep(
@@ -173,40 +261,31 @@ impl Place<'_> {
         turn: Turn<'_>,
         record: &Record,
         line: &str,
-    ) -> Result<(), Problem> {
-        let place = (turn.block, turn.position);
-        keep(session, place, (record, line), self.series.as_mut())
+    ) -> Result<Option<PassEnd>, Problem> {
+        if record.void.is_some() && session.ends_now() {
+            return Ok(Some(PassEnd::Interrupted));
+        }
+        session
+            .store
+            .add_record(session.run, record)
+            .map_err(store_problem)?;
+        session.keep_observed(&[], self.series.as_mut())?;
+        session.observer.note(line);
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let cells = number(session.plan.cells.len());
+        let all = cells.saturating_mul(number(session.plan.servers.len()));
+        let done = turn.position.saturating_mul(cells) + record.cell.0 + 1;
+        session.observer.visit(turn.block, done, all);
+        let void = record.void.clone();
+        Ok(void.map(|reason| turn.lost(record.cell, reason)))
     }
-}
-
-/// Stores what came out in a cell, with the series so far, and tells how far the block is. The server has
-/// this place in it.
-///
-/// Errors: a store that cannot be written.
-pub(crate) fn keep(
-    session: &mut Session<'_>,
-    (block, position): (u32, u32),
-    (record, line): (&Record, &str),
-    series: Option<&mut Series>,
-) -> Result<(), Problem> {
-    session
-        .store
-        .add_record(session.run, record)
-        .map_err(store_problem)?;
-    session.keep_observed(&[], series)?;
-    session.observer.note(line);
-    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    let cells = number(session.plan.cells.len());
-    let all = cells.saturating_mul(number(session.plan.servers.len()));
-    let done = position.saturating_mul(cells) + record.cell.0 + 1;
-    session.observer.visit(block, done, all);
-    Ok(())
 }
 
 impl<K: PassKind> Blocks for PassBlocks<'_, K> {
     fn set_up(&mut self, session: &mut Session<'_>) -> Result<(), Problem> {
         session.load(&mut self.place.fleet, &[], &self.place.host)?;
         self.place.series = series(session.plan, self.place.fleet.directory());
+        self.kind.begin(self.place.fleet.directory())?;
         session.record_sources()
     }
 
@@ -214,8 +293,8 @@ impl<K: PassKind> Blocks for PassBlocks<'_, K> {
         Ok(complete_blocks(session.plan, &good(session)?))
     }
 
-    /// Gives every server whose pass is not complete its turn. A pass that loses its server is begun again
-    /// after the last block.
+    /// Gives every server whose pass is not complete its turn, alone or with all others. A pass that loses its
+    /// server is begun again after the last block.
     fn block(
         &mut self,
         session: &mut Session<'_>,
@@ -226,18 +305,12 @@ impl<K: PassKind> Blocks for PassBlocks<'_, K> {
             session.mark_block(format!("pass {}", block + 1))?;
         }
         let schedule = BlockSchedule::of(session.plan, block);
-        for (position, server) in open_passes(session.plan, block, &good(session)?) {
+        for lot in self.lots(session.plan, block, &good(session)?) {
             if session.interrupted.load(Ordering::Relaxed) {
                 return Ok(BlockEnd::Interrupted);
             }
-            let turn = Turn {
-                block,
-                position,
-                server,
-                schedule: &schedule,
-                began_ns: now_ns(),
-            };
-            if self.turn(session, turn, progress)? == Some(SessionEnd::Interrupted) {
+            let ended = self.lot(session, (block, &schedule), &lot, progress)?;
+            if ended == Some(SessionEnd::Interrupted) {
                 return Ok(BlockEnd::Interrupted);
             }
         }
@@ -265,7 +338,7 @@ impl<K: PassKind> Blocks for PassBlocks<'_, K> {
 }
 
 /// Places of all records that are stored and good.
-pub(crate) fn good(session: &Session<'_>) -> Result<Vec<Done>, Problem> {
+fn good(session: &Session<'_>) -> Result<Vec<Done>, Problem> {
     let records = session.store.records(session.run).map_err(store_problem)?;
     let good = records.iter().filter(|record| record.void.is_none());
     Ok(good
@@ -286,7 +359,7 @@ fn open_passes(plan: &Plan, block: u32, done: &[Done]) -> Vec<(u32, ServerId)> {
 }
 
 /// The places of blocks whose passes are complete on every server.
-pub(crate) fn complete_blocks(plan: &Plan, done: &[Done]) -> Vec<(u32, CellId)> {
+fn complete_blocks(plan: &Plan, done: &[Done]) -> Vec<(u32, CellId)> {
     let whole = |block: &u32| open_passes(plan, *block, done).is_empty();
     let cells = |block| {
         let all = CellId::each().take(plan.cells.len());
@@ -301,16 +374,16 @@ pub(crate) fn complete_blocks(plan: &Plan, done: &[Done]) -> Vec<(u32, CellId)> 
 /// Errors: a store that cannot be written.
 pub(crate) fn settled(
     session: &mut Session<'_>,
-    (server, block): (ServerId, u32),
+    turn: Turn<'_>,
     cell: CellId,
     end: SettleEnd,
 ) -> Result<Option<PassEnd>, Problem> {
     let settled = match end {
         SettleEnd::Settled(settled) => settled,
         SettleEnd::Interrupted => return Ok(Some(PassEnd::Interrupted)),
-        SettleEnd::Stalled => return Ok(Some(PassEnd::Lost(cell, VoidReason::Stalled.into()))),
+        SettleEnd::Stalled => return Ok(Some(turn.lost(cell, VoidReason::Stalled))),
     };
-    let place = (Some(server), Some(block));
+    let place = (Some(turn.server), Some(turn.block));
     session
         .store
         .add_fact(session.run, place, &settled)
@@ -318,17 +391,20 @@ pub(crate) fn settled(
     Ok(None)
 }
 
-/// The loss of a server that is gone, or else the problem.
-///
-/// Errors: the problem, if the server still runs.
-pub(crate) fn lost_or(
-    problem: Problem,
-    cell: CellId,
-    address: &Address,
-) -> Result<PassEnd, Problem> {
-    match address.postmaster.local_pid() {
-        Some(pid) if is_dying(pid) => Ok(PassEnd::Lost(cell, VoidReason::ServerLost.into())),
-        _ => Err(problem),
+impl Turn<'_> {
+    /// That its server was lost, or its pass, at this cell.
+    pub(crate) fn lost(self, cell: CellId, reason: VoidReason) -> PassEnd {
+        PassEnd::Lost((self.server, cell), reason.into())
+    }
+
+    /// That its server is gone, or else the problem.
+    ///
+    /// Errors: the problem, if the server still runs.
+    pub(crate) fn lost_or(self, problem: Problem, cell: CellId) -> Result<PassEnd, Problem> {
+        match self.address.postmaster.local_pid() {
+            Some(pid) if is_dying(pid) => Ok(self.lost(cell, VoidReason::ServerLost)),
+            _ => Err(problem),
+        }
     }
 }
 

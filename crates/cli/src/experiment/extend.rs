@@ -11,6 +11,7 @@ use crate::host::{self, swept_host};
 use crate::store::{open, open_to_read, store_problem};
 use crate::targets::known_or_named;
 use deltabench_experiment::Experiment;
+use deltabench_kinds::run_half;
 use deltabench_lab::{Ask, EarlierServer, earlier_servers, series_of, version_key};
 use deltabench_model::occasion::MEASUREMENT_VERSION;
 use deltabench_model::plan::{Cell, ExperimentPart, Plan, PlannedServer};
@@ -125,6 +126,8 @@ fn stored(name: &str, store: &Store) -> Result<Stored, Failure> {
             );
         }
         let plan = store.plan(&run).map_err(store_problem)?;
+        let kind = run_half(&plan.work);
+        kind.check_extendable(&plan).map_err(Failure::Refused)?;
         all.push((run, plan));
     }
     let part = all.first().and_then(|(_, plan)| plan.experiment.clone());

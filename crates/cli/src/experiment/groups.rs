@@ -11,7 +11,8 @@ use deltabench_run::estimate::fitting_together;
 use deltabench_run::occupancy::Machine;
 
 /// The same with each run divided into groups, if the file asks for it, or if its servers do not fit into the
-/// memory of `machine` together and base, placebo and a candidate do.
+/// memory of `machine` together and base, placebo and a candidate do. Settings that depend on the number of
+/// servers are equal in all runs.
 ///
 /// Errors: too few servers at a time for a comparison.
 pub fn in_groups(
@@ -44,6 +45,11 @@ fn grouped(planned: Planned, asked: Option<u32>, machine: &Machine) -> Result<Pl
             };
             (name, plan)
         }));
+    }
+    let sizes = runs.iter().map(|(_, plan)| plan.servers.len());
+    let most = count(sizes.max().unwrap_or(0));
+    for (_, plan) in &mut runs {
+        run_half(&plan.work).fit_to_servers(plan, most);
     }
     Ok(Planned { runs, ..planned })
 }
@@ -96,6 +102,8 @@ fn too_few(asked: usize, controls: usize) -> Problem {
 mod tests {
     use super::*;
     use deltabench_model::plan::{ExperimentPart, WorkloadSource};
+    use deltabench_model::work::Work;
+    use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing};
     use deltabench_testkit::small_run::plan;
 
     /// A part with so many candidates.
@@ -184,6 +192,36 @@ mod tests {
         let refused = grouped(planned(part(2)), Some(2), &machine(1 << 20));
         let refused = refused.err().unwrap();
         assert!(refused.hint.unwrap().contains("servers_at_once = 3"));
+    }
+
+    #[test]
+    fn servers_in_turns_have_the_settings_of_the_largest_group() {
+        let mut plan = part(5);
+        plan.work = Work::Insert(InsertSetup {
+            clients: 1,
+            shared_table: false,
+            partitions: 0,
+            rows: 1000,
+            write_rows: 500,
+            query_seconds: 1,
+            steps: InsertStep::published(&[100]),
+            pacing: Pacing::Spread,
+            settle_seconds: None,
+            long_transaction_seconds: None,
+            turns: 20,
+        });
+        let done = grouped(planned(plan), Some(4), &machine(1 << 20)).unwrap();
+        let sizes: Vec<usize> = done
+            .runs
+            .iter()
+            .map(|(_, plan)| plan.servers.len())
+            .collect();
+        assert_eq!(sizes, [4, 4, 3]);
+        let all = done.runs.iter().flat_map(|(_, plan)| &plan.servers);
+        for server in all {
+            let found = { server.settings.iter() }.find(|(name, _)| name == "checkpoint_timeout");
+            assert_eq!(found.unwrap().1, "1200s", "4 times 5 min");
+        }
     }
 
     #[test]

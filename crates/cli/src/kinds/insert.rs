@@ -16,7 +16,6 @@ use crate::kinds::outlook::show;
 use crate::ready::{Ready, Sides};
 use crate::request::{time, without_workloads};
 use deltabench_kinds::insert::setup::{check, threads};
-use deltabench_kinds::insert::stretch;
 use deltabench_model::plan::{DataSize, Stopping, Timing};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::to_u64;
@@ -43,8 +42,7 @@ pub fn insert(mut arguments: InsertArguments, config: &Config) -> Result<u8, Fai
         candidates: &arguments.candidates,
         conditions: &arguments.conditions,
     };
-    let mut ready = Ready::of(request, &sides, config)?;
-    stretch(&mut ready.plan);
+    let ready = Ready::of(request, &sides, config)?;
     let told = outlook::tell(&ready.plan, &ready.host).map_err(Failure::Refused)?;
     show(&told, arguments.dry_run)?;
     if arguments.dry_run {

@@ -125,21 +125,24 @@ fn lab(rest: &str) -> Lab {
     lab
 }
 
-fn finished(lab: &Lab) -> (Store, Vec<String>) {
+/// Carries the file out without a verdict: the store, its runs, and the report in one line.
+fn carried_out(lab: &Lab, more: &[&str]) -> (Store, Vec<String>, String) {
+    let output = lab.run(&[&RUN[..], more].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
     let store = Store::open_existing(&lab.path().join("lab")).unwrap();
     let runs = store.runs().unwrap();
     assert!(runs.iter().all(|run| run.state == RunState::Finished));
     let names = runs.iter().map(|run| run.run.clone()).collect();
-    (store, names)
+    let report = text(&output.stdout);
+    let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    (store, names, report)
 }
 
 #[test]
 fn scripts_of_pgbench_are_cells_and_each_scale_is_a_part() {
     let lab = lab(PGBENCH);
-    let output = lab.run(&RUN);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    let (store, runs) = finished(&lab);
+    let (store, runs, report) = carried_out(&lab, &[]);
     let mut scales = Vec::new();
     for run in &runs {
         let plan = store.plan(run).unwrap();
@@ -164,21 +167,14 @@ fn scripts_of_pgbench_are_cells_and_each_scale_is_a_part() {
     }
     scales.sort();
     assert_eq!(scales, ["1", "2"]);
-    assert!(
-        text(&output.stdout).contains("mix"),
-        "{}",
-        text(&output.stdout)
-    );
-    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    assert!(report.contains("mix"), "{report}");
 }
 
 #[test]
 fn steps_of_the_insert_benchmark_are_cells_and_passes_are_blocks() {
-    let lab = lab(&INSERT.replace("blocks = 2", "blocks = 1"));
-    let output = lab.run(&[&RUN[..], &["--only", "l.i1,qp100"]].concat());
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    let (store, runs) = finished(&lab);
+    let turns = INSERT.replace("[insert]", "[insert]\nturns = 2");
+    let lab = lab(&turns.replace("blocks = 2", "blocks = 1"));
+    let (store, runs, report) = carried_out(&lab, &["--only", "l.i1,qp100"]);
     assert_eq!(runs.len(), 1);
     let plan = store.plan(&runs[0]).unwrap();
     let cells: Vec<&str> = plan.cells.iter().map(|cell| &*cell.workload).collect();
@@ -192,7 +188,6 @@ fn steps_of_the_insert_benchmark_are_cells_and_passes_are_blocks() {
     let steps = steps(&store.records(&runs[0]).unwrap()).unwrap();
     // A pass on each of three servers.
     assert_eq!(steps.len(), 3 * cells.len());
-    let report = text(&output.stdout);
     let title = "Relative throughput, one pass: no interval, no verdict";
     assert!(report.contains(title), "{report}");
     assert!(steps.iter().all(|step| step.void.is_none()));
@@ -201,16 +196,28 @@ fn steps_of_the_insert_benchmark_are_cells_and_passes_are_blocks() {
         let mut of_cell = steps.iter().filter(|step| step.cell.0 == cell);
         assert!(of_cell.all(|step| step.operations == statements && step.clients.len() == 2));
     }
-    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    let cut = steps.iter().map(|step| step.turns.len());
+    assert!(cut.eq(cells.iter().flat_map(|name| match *name {
+        "l.x" => [0; 3],
+        _ => [2; 3],
+    })));
+    // That of the configuration, for each of three servers.
+    let naptime = ("autovacuum_naptime".to_owned(), "30s".to_owned());
+    assert!(
+        plan.servers
+            .iter()
+            .all(|server| server.settings.contains(&naptime))
+    );
+    let extended = lab.run(&["extend", "study", "--with", "postgres:17", "--dry-run"]);
+    let said = text(&extended.stderr);
+    assert_eq!(extended.status.code(), Some(2), "{said}");
+    assert!(said.contains("in turns are measured together"), "{said}");
 }
 
 #[test]
 fn the_published_procedure_is_a_pass_on_one_server_at_a_time_and_says_that_nothing_is_paired() {
     let lab = lab(PROCEDURE);
-    let output = lab.run(&RUN);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    let (store, runs) = finished(&lab);
+    let (store, runs, report) = carried_out(&lab, &[]);
     let plan = store.plan(&runs[0]).unwrap();
     let cells: Vec<&str> = plan.cells.iter().map(|cell| &*cell.workload).collect();
     // In the published order, not in that of the file.
@@ -224,21 +231,16 @@ fn the_published_procedure_is_a_pass_on_one_server_at_a_time_and_says_that_nothi
         servers.chunk_by(|one, next| one == next).count() == 2,
         "{servers:?}"
     );
-    let lines = text(&output.stdout);
-    let report = lines.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         report.contains("unpaired sequential runs") && report.contains("no interval, no verdict"),
         "{report}"
     );
-    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
 
 #[test]
 fn rotated_servers_do_the_same_rounds_one_server_at_a_time() {
     let lab = lab(ROTATED);
-    let output = lab.run(&RUN);
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    let (store, runs) = finished(&lab);
+    let (store, runs, _) = carried_out(&lab, &[]);
     let plan = store.plan(&runs[0]).unwrap();
     assert!(plan.timing.rotated && plan.timing.warmup_chosen);
     let slices = store.slices(&runs[0]).unwrap();
@@ -262,15 +264,12 @@ fn rotated_servers_do_the_same_rounds_one_server_at_a_time() {
             .iter()
             .any(|finding| finding.kind == FindingKind::Rotated)
     );
-    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
 
 #[test]
 fn servers_that_do_not_run_at_a_time_are_measured_in_groups_with_the_base() {
     let lab = lab(GROUPS);
-    let output = lab.run(&RUN);
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    let (store, runs) = finished(&lab);
+    let (store, runs, report) = carried_out(&lab, &[]);
     let mut candidates = Vec::new();
     for (number, run) in (1..).zip(&runs) {
         let plan = store.plan(run).unwrap();
@@ -288,10 +287,7 @@ fn servers_that_do_not_run_at_a_time_are_measured_in_groups_with_the_base() {
         assert!((0..3).all(|server| slices.iter().any(|slice| slice.server.0 == server)));
     }
     assert_eq!(candidates, [false, true]);
-    let said = text(&output.stdout);
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("measured in 2 groups"), "{said}");
-    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    assert!(report.contains("measured in 2 groups"), "{report}");
 }
 
 #[test]

@@ -1,20 +1,22 @@
 //! `deltabench insert`: a run that is killed in the middle of a pass, and what is refused.
 
-use crate::lab::{Lab, text};
+use crate::lab::{Lab, join, signal, text};
+use deltabench_model::finding::{Finding, FindingKind};
+use deltabench_store::{RunState, Store};
+use serde_json::Value;
 use std::process::Command;
 
 /// Enough to go through every part, far too little for a verdict.
-const TINY: [&str; 16] = [
+const TINY: [&str; 15] = [
+    "insert",
+    "postgres:14",
+    "postgres:18",
+    "--seed",
+    "5",
     "--rows",
     "2k",
     "--write-rows",
     "1000",
-    "--rates",
-    "100",
-    "--seconds",
-    "1",
-    "--settle-seconds",
-    "1",
     "--passes",
     "2",
     "--huge-pages",
@@ -22,6 +24,8 @@ const TINY: [&str; 16] = [
     "--set",
     "shared_buffers=64MB",
 ];
+
+const RESUME: [&str; 4] = ["resume", "last", "--huge-pages", "off"];
 
 fn steps(lab: &Lab) -> Vec<(u32, u32, u32)> {
     let store = rusqlite::Connection::open(lab.path().join("lab/deltabench.sqlite")).unwrap();
@@ -34,103 +38,100 @@ fn steps(lab: &Lab) -> Vec<(u32, u32, u32)> {
     rows.map(Result::unwrap).collect()
 }
 
-#[test]
-fn a_run_that_is_killed_in_a_pass_begins_that_pass_again_and_says_it_cannot_tell() {
-    let lab = Lab::new();
-    let mut arguments = vec!["insert", "postgres:14", "postgres:18", "--seed", "5"];
-    arguments.extend(TINY);
-    let mut child = lab.start(&arguments);
+/// Starts a run, and kills it in its second pass.
+fn killed_in_the_second_pass(lab: &Lab, more: &[&str]) {
+    let mut child = lab.start(&join(&TINY, more));
     lab.wait_for(&mut child, "pass 2/2");
-    let killed = Command::new("kill")
-        .args(["-9", &child.id().to_string()])
-        .status();
-    assert!(killed.unwrap().success());
+    assert!(!lab.servers().is_empty());
+    child.kill().unwrap();
     child.wait().unwrap();
-    let before = steps(&lab);
+}
+
+/// Goes on to the end of the run, which has this many steps on its three servers; its report.
+fn resumed(lab: &Lab, steps_of_a_pass: usize) -> Value {
+    let before = steps(lab);
     let complete = before.iter().filter(|(block, ..)| *block == 0).count();
-    assert_eq!(complete, 3 * 6);
-    let output = lab.run(&["resume", "last", "--huge-pages", "off"]);
+    assert_eq!(complete, 3 * steps_of_a_pass);
+    let output = lab.run(&RESUME);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("interrupted passes"), "{said}");
-    let after = steps(&lab);
-    assert_eq!(after.len(), before.len() + 3 * 6, "the pass is begun again");
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    let again = before.len() + 3 * steps_of_a_pass;
+    assert_eq!(steps(lab).len(), again, "the pass is begun again");
     let report = lab.report();
     let cells = report["cells"].as_array().unwrap();
+    assert!(cells.iter().all(|cell| cell["blocks"] == 2), "{cells:?}");
+    report
+}
+
+#[test]
+fn a_run_that_is_killed_in_a_pass_begins_that_pass_again_and_says_it_cannot_tell() {
+    let lab = Lab::new();
+    let short = ["--rates", "100", "--seconds", "1", "--settle-seconds", "1"];
+    killed_in_the_second_pass(&lab, &short);
+    let report = resumed(&lab, 6);
+    let cells = report["cells"].as_array().unwrap().iter();
     let names: Vec<&str> = cells
-        .iter()
         .map(|cell| cell["workload"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100"]);
-    assert!(cells.iter().all(|cell| cell["blocks"] == 2), "{cells:?}");
-    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
     let confirm = lab.run(&["confirm", "last"]);
     assert_eq!(confirm.status.code(), Some(2), "{}", text(&confirm.stderr));
 }
 
 /// In turns all servers are there at once, and all but one are stopped at any time.
 #[test]
-fn in_turns_a_killed_run_leaves_no_frozen_server_and_its_pass_begins_again() {
+fn in_turns_a_run_that_ends_leaves_no_frozen_server_and_its_pass_begins_again() {
     let lab = Lab::new();
-    let arguments = [
-        "insert",
-        "postgres:14",
-        "postgres:18",
-        "--seed",
-        "5",
-        "--turns",
-        "3",
-        "--clients",
-        "2",
-        "--jobs",
-        "2",
-        "--steps",
-        "l.i0,l.x,l.i1,qr100",
-        "--rows",
-        "2k",
-        "--write-rows",
-        "1000",
-        "--seconds",
-        "2",
-        "--settle-seconds",
-        "0",
-        "--passes",
-        "2",
-        "--huge-pages",
-        "off",
-        "--set",
-        "shared_buffers=64MB",
-    ];
-    let mut child = lab.start(&arguments);
-    lab.wait_for(&mut child, "pass 2/2");
-    assert!(!lab.servers().is_empty());
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let short = ["--seconds", "2", "--settle-seconds", "0", "--clients", "2", "--jobs", "2"];
+    let turns = ["--turns", "3", "--steps", "l.i0,l.x,l.i1,qr100"];
+    killed_in_the_second_pass(&lab, &join(&turns, &short));
     lab.wait_until_no_servers();
-    let before = steps(&lab);
-    let first: Vec<u32> = before.iter().take(3 * 4).map(|(.., cell)| *cell).collect();
+    terminated_in_the_second_pass(&lab);
+    let first = steps(&lab).into_iter().take(3 * 4);
     let in_step = [[0; 3], [1; 3], [2; 3], [3; 3]].concat();
     assert_eq!(
-        first, in_step,
+        first.map(|(.., cell)| cell).collect::<Vec<_>>(),
+        in_step,
         "each step on all servers before the next one"
     );
-    let output = lab.run(&["resume", "last", "--huge-pages", "off"]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
-    assert_eq!(
-        steps(&lab).len(),
-        before.len() + 3 * 4,
-        "the pass is begun again"
-    );
-    let report = lab.report();
-    let cells = report["cells"].as_array().unwrap();
-    assert!(cells.iter().all(|cell| cell["blocks"] == 2), "{cells:?}");
+    let report = resumed(&lab, 4);
     assert_eq!(report["insert"]["setup"]["turns"], 3);
     let shown = text(&lab.run(&["report", "last"]).stdout);
     assert!(shown.contains("each step in 3 turns"), "{shown}");
     assert_eq!(report["plan"]["client_threads"], 2);
     assert!(shown.contains("2 threads of the client"), "{shown}");
+}
+
+/// Whoever ends a job of a cluster sends TERM to all of its processes, the servers first and those too that
+/// are frozen. That is no loss of a server.
+fn terminated_in_the_second_pass(lab: &Lab) {
+    let before = steps(lab).len();
+    let mut child = lab.start(&RESUME);
+    lab.wait_for(&mut child, "pass 2/2");
+    for pid in lab.servers() {
+        // One may have ended by the signal to its main process.
+        let _ = Command::new("kill")
+            .args(["-TERM", &pid.to_string()])
+            .status();
+    }
+    signal(child.id(), "-TERM");
+    let ended = child.wait().unwrap();
+    let said = std::fs::read_to_string(lab.path().join("stderr")).unwrap();
+    assert_eq!(ended.code(), Some(130), "{said}");
+    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
+    let store = Store::open_existing(&lab.path().join("lab")).unwrap();
+    let run = store.runs().unwrap().remove(0);
+    assert_eq!(run.state, RunState::Interrupted, "{said}");
+    let lost = |one: &Finding| one.kind == FindingKind::ServerLost;
+    assert!(
+        !store.findings(&run.run).unwrap().iter().any(lost),
+        "{said}"
+    );
+    let records = store.records(&run.run).unwrap();
+    assert!(records.len() > before, "a step had ended");
+    assert!(records.iter().all(|record| record.void.is_none()), "{said}");
 }
 
 #[test]

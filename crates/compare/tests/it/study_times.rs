@@ -33,6 +33,12 @@ fn runs<'a>(plans: &'a [Plan; 2], comparisons: &'a [Comparison; 2]) -> Vec<Study
     runs
 }
 
+/// Names of the columns of the first table.
+fn names_of(study: &Study) -> Vec<&str> {
+    let columns = study.tables[0].columns.iter();
+    columns.map(|one| one.name.as_str()).collect()
+}
+
 fn days(study: &Study, column: &str) -> Vec<(i64, String)> {
     let table = &study.tables[0];
     let found = table.columns.iter().find(|one| one.name == column).unwrap();
@@ -49,12 +55,7 @@ fn columns_of_two_executions_say_when_each_was_measured_and_those_of_one_do_not(
     let comparisons = compared(&plans);
     let runs = runs(&plans, &comparisons);
     let both = tables_of(&runs);
-    let names: Vec<&str> = both.tables[0]
-        .columns
-        .iter()
-        .map(|one| one.name.as_str())
-        .collect();
-    assert_eq!(names, ["a", "b", "c"]);
+    assert_eq!(names_of(&both), ["a", "b", "c"]);
     let (spring, autumn) = ((100, "spring".to_owned()), (200, "autumn".to_owned()));
     assert_eq!(days(&both, "b"), [spring, autumn.clone()]);
     assert_eq!(days(&both, "c"), [autumn]);
@@ -103,12 +104,7 @@ fn a_column_of_earlier_runs_has_a_mean_and_goes_where_a_run_measured_its_server(
     let mut runs = runs(&plans, &comparisons);
     runs[0].via = &columns;
     let both = tables_of(&runs);
-    let names: Vec<&str> = both.tables[0]
-        .columns
-        .iter()
-        .map(|one| one.name.as_str())
-        .collect();
-    assert_eq!(names, ["a", "d via a (1 occasion)", "b", "c"]);
+    assert_eq!(names_of(&both), ["a", "d via a (1 occasion)", "b", "c"]);
     let all = both
         .spreads
         .iter()

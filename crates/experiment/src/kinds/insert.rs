@@ -8,7 +8,7 @@ use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::work::insert::{self, InsertStep, Pacing};
 
 /// Of `[insert]`.
-pub(crate) const KEYS: [&str; 12] = [
+pub(crate) const KEYS: [&str; 13] = [
     "clients",
     "rows",
     "write_rows",
@@ -20,6 +20,7 @@ pub(crate) const KEYS: [&str; 12] = [
     "pacing",
     "settle_seconds",
     "long_transaction",
+    "turns",
     "placebo",
 ];
 /// Clients, each of which has up to four connections.
@@ -32,6 +33,8 @@ const WRITE_ROWS: std::ops::RangeInclusive<i64> = 500..=100_000_000_000;
 const RATES: std::ops::RangeInclusive<i64> = 1..=1_000_000;
 /// Partitions of a table.
 const PARTITIONS: std::ops::RangeInclusive<i64> = 0..=1000;
+/// Turns of a step.
+const TURNS: std::ops::RangeInclusive<i64> = 0..=1000;
 /// Seconds of a step of queries.
 const SECONDS: std::ops::RangeInclusive<i64> = 1..=604_800;
 
@@ -55,6 +58,8 @@ pub struct Insert {
     pub settle_seconds: Option<u32>,
     /// A session that holds a transaction open so long, again and again; absent: none.
     pub long_transaction_seconds: Option<u32>,
+    /// Turns that each step is cut into, the other servers frozen meanwhile; 0: one server runs at a time.
+    pub turns: u32,
     /// Whether the base runs twice.
     pub placebo: bool,
 }
@@ -89,8 +94,18 @@ pub(crate) fn insert(root: &Section<'_>) -> Result<Option<Insert>, Problem> {
         pacing: section.word("pacing", &pacings)?.unwrap_or_default(),
         settle_seconds: section.number("settle_seconds", 0..=86_400)?,
         long_transaction_seconds,
+        turns: section.number("turns", TURNS)?.unwrap_or(0),
         placebo: section.flag("placebo")?.unwrap_or(true),
     }))
+}
+
+/// Whether its servers have turns, and so are in memory together.
+pub(crate) fn is_in_turns(root: &Section<'_>) -> Result<bool, Problem> {
+    let Some(section) = root.section("insert", "[insert]")? else {
+        return Ok(false);
+    };
+    let turns: Option<u32> = section.number("turns", TURNS)?;
+    Ok(turns.is_some_and(|turns| turns > 0))
 }
 
 fn steps(section: &Section<'_>) -> Result<Vec<InsertStep>, Problem> {

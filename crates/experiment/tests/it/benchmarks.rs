@@ -170,6 +170,11 @@ fn the_published_procedure_has_its_own_times_and_excludes_what_it_has_its_own_of
         let refused = of(at_once, rest).unwrap_err();
         assert!(refused.contains("exclude each other"), "{rest}: {refused}");
     }
+    // In turns there are several servers at a time.
+    let turns = of(at_once, "[insert]\nturns = 2\n").unwrap();
+    assert_eq!(turns.measurement.servers_at_once, Some(3));
+    let refused = of(at_once, "[insert]\nturns = 0\n").unwrap_err();
+    assert!(refused.contains("unless [insert] has `turns`"), "{refused}");
     let fraction = of(&format!("{one}visit_seconds = 0.5\n"), "").unwrap_err();
     assert!(fraction.contains("visit_seconds"), "{fraction}");
 }
@@ -365,6 +370,7 @@ fn the_insert_benchmark_has_all_steps_when_nothing_is_said() {
     assert_eq!((insert.clients, insert.write_rows), (1, 1_000_000));
     assert_eq!((insert.query_seconds, insert.pacing), (120, Pacing::Spread));
     assert!(insert.placebo && insert.settle_seconds.is_none() && !insert.shared_table);
+    assert_eq!(insert.turns, 0);
     assert_eq!(written.workloads.chosen, Chosen::NONE);
     assert_eq!(written.parts()[0].rows, 4_000_000);
 }
@@ -374,7 +380,7 @@ fn every_key_of_insert_is_told_as_written() {
     let written = study(
         "[insert]\nclients = 20\nrows = 400_000\nwrite_rows = 100_000\nrates = [50]\nseconds = 20\n\
          shared_table = true\npartitions = 8\npacing = \"burst\"\nsettle_seconds = 5\n\
-         long_transaction = \"2m\"\n\
+         long_transaction = \"2m\"\nturns = 20\n\
          placebo = false\n[measurement]\nblocks = 3\n\
          [scale.tiny]\ninsert.steps = [\"l.i0\", \"l.x\", \"qp7\"]\n",
     );
@@ -388,7 +394,7 @@ fn every_key_of_insert_is_told_as_written() {
     assert_eq!(insert.pacing, Pacing::Burst);
     assert!(insert.shared_table && !insert.placebo);
     assert_eq!(insert.partitions, 8);
-    assert_eq!(insert.settle_seconds, Some(5));
+    assert_eq!((insert.settle_seconds, insert.turns), (Some(5), 20));
     assert_eq!(insert.long_transaction_seconds, Some(120));
     let tiny = Experiment::read("x.toml", &written.text, Some("tiny")).unwrap();
     let steps = [
@@ -505,6 +511,11 @@ const MISTAKES: &[(&str, &str)] = &[
         "`rates` and `steps` exclude each other",
     ),
     ("[insert]\npacing = \"bursts\"\n", "did you mean \"burst\"?"),
+    (
+        "[insert]\nturns = 1001\n",
+        "`turns` is 1001, but must be 0 to 1000",
+    ),
+    ("[insert]\nturns = [0, 20]\n", "`turns`"),
     (
         "[insert]\nlong_transaction = \"1.5s\"\n",
         "which is not a time of whole seconds",

@@ -6,7 +6,8 @@
 
 use super::blocks::Steps;
 use super::reading::InsertReader;
-use super::turns::TurnBlocks;
+use super::stretched::stretch;
+use super::turns::StepsInTurns;
 use super::{outlook, setup};
 use crate::passes::PassBlocks;
 use deltabench_compare::Reader;
@@ -90,6 +91,10 @@ impl Benchmark for Insert {
         })
     }
 
+    fn fit_to_servers(&self, plan: &mut Plan, most: u64) {
+        stretch(plan, most);
+    }
+
     fn time(&self, plan: &Plan, _: Occupancy, _: u64) -> Result<PlannedTime, Problem> {
         let servers = to_f64(count(plan.servers.len()));
         let pass = outlook::pass_seconds(setup_of(&plan.work)?);
@@ -124,6 +129,17 @@ impl Benchmark for Insert {
         )
     }
 
+    fn check_extendable(&self, plan: &Plan) -> Result<(), Problem> {
+        match setup_of(&plan.work)?.turns {
+            0 => Ok(()),
+            _ => Err(Problem::new("servers in turns are measured together")
+                .detail(
+                    "how long each is frozen, and some settings, follow from how many there are",
+                )
+                .hint("add the server to its file, and run it again: deltabench run FILE")),
+        }
+    }
+
     fn begun_again(&self) -> &'static str {
         "passes that lost their server start again"
     }
@@ -131,7 +147,8 @@ impl Benchmark for Insert {
     fn begin<'a>(&self, session: &mut Session<'a>) -> Result<Box<dyn Blocks + 'a>, Problem> {
         let setup = setup_of(&session.plan.work)?;
         if setup.turns > 0 {
-            return Ok(Box::new(TurnBlocks::create(setup, session)?));
+            let kind = StepsInTurns::new(setup);
+            return Ok(Box::new(PassBlocks::create(kind, session)?));
         }
         Ok(Box::new(PassBlocks::create(Steps { setup }, session)?))
     }
@@ -141,6 +158,17 @@ impl Benchmark for Insert {
 mod tests {
     use super::*;
     use crate::fixture::plan_of;
+
+    #[test]
+    fn only_servers_that_are_measured_alone_can_be_added_later() {
+        let mut setup = setup::tests::setup();
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        plan.work = Work::Insert(setup.clone());
+        assert!(Insert.check_extendable(&plan).is_ok());
+        setup.turns = 20;
+        plan.work = Work::Insert(setup);
+        assert!(Insert.check_extendable(&plan).is_err());
+    }
 
     #[test]
     fn tables_and_wal_of_a_pass_are_there_once_and_not_on_each_server() {

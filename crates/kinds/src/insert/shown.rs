@@ -30,9 +30,13 @@ impl Show for Insert {
     fn block(&self, plan: &Plan) -> String {
         let setup = plan.work.insert();
         let (written, loaded) = setup.map_or((0, 0), |setup| (setup.write_rows, setup.rows));
+        let order = match setup.map_or(0, |setup| setup.turns) {
+            0 => "one server after another".to_owned(),
+            turns => format!("all servers at once, in {turns} turns of each step"),
+        };
         format!(
-            "{} passes of these steps on each server, one server after another; each client writes \
-             {written} rows in addition to the {loaded} that it loads",
+            "{} passes of these steps on each server, {order}; each client writes {written} rows in \
+             addition to the {loaded} that it loads",
             plan.timing.blocks
         )
     }

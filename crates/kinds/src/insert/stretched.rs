@@ -4,7 +4,7 @@
 //! autovacuum, and begins a checkpoint, after as much work of its own as alone.
 
 use deltabench_model::plan::{Plan, PlannedServer};
-use deltabench_model::units::{count, to_u64};
+use deltabench_model::units::to_u64;
 use deltabench_server::{Normal, normalise};
 
 /// Intervals in seconds: name, default, largest value, and that before 9.6.
@@ -16,12 +16,11 @@ const INTERVALS: [(&str, u64, u64, u64); 2] = [
 /// The first version with the largest values.
 const LARGER_SINCE: u32 = 90_600;
 
-/// Stretches the intervals of a plan in turns; nothing happens to another one.
-pub fn stretch(plan: &mut Plan) {
+/// Stretches the intervals of a plan in turns for so many servers; nothing happens to another plan.
+pub(super) fn stretch(plan: &mut Plan, factor: u64) {
     if plan.work.insert().is_none_or(|setup| setup.turns == 0) {
         return;
     }
-    let factor = count(plan.servers.len());
     let of_all = plan.settings.clone();
     for server in &mut plan.servers {
         for interval in INTERVALS {
@@ -85,7 +84,7 @@ mod tests {
             server.settings = owned(own);
             server.installation.version_num = 180_006;
         }
-        stretch(&mut plan);
+        stretch(&mut plan, 3);
         assert!(
             plan.servers
                 .windows(2)

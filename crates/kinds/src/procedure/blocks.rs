@@ -3,7 +3,7 @@
 use super::pass::{Load, LoadEnd, Pass};
 use super::record::TestRecord;
 use super::stages::{Stage, settling, stages, warmup};
-use crate::passes::{PassEnd, PassKind, Place, Turn, lost_or, settled};
+use crate::passes::{PassEnd, PassKind, Place, Turn, settled};
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64};
@@ -11,7 +11,7 @@ use deltabench_model::work::procedure::ProcedureSetup;
 use deltabench_observe::{own_affinity, pin_self, pin_tree, restore};
 use deltabench_run::schedule::VisitSchedule;
 use deltabench_run::session::Session;
-use deltabench_run::visit::{Address, host_problem};
+use deltabench_run::visit::host_problem;
 use deltabench_workload::executable::Executable;
 
 /// The load and all tests, one after another.
@@ -35,7 +35,7 @@ impl PassKind for Tests<'_> {
         &mut self,
         session: &mut Session<'_>,
         turn: Turn<'_>,
-        (place, address): (&mut Place<'_>, &Address),
+        place: &mut Place<'_>,
     ) -> Result<PassEnd, Problem> {
         let plan = session.plan;
         let pass = Pass {
@@ -43,9 +43,9 @@ impl PassKind for Tests<'_> {
             block: turn.block,
             server: turn.server,
             position: turn.position,
-            address,
+            address: turn.address,
             data_dir: place.data_dir(turn)?,
-            client_cores: self.pin(plan, turn, address)?,
+            client_cores: self.pin(plan, turn)?,
             interrupted: session.interrupted,
         };
         let name = plan.server_name(turn.server);
@@ -53,7 +53,7 @@ impl PassKind for Tests<'_> {
         let load_seconds = match pass.load(self.setup.primary_key) {
             Ok(None) => return Ok(PassEnd::Interrupted),
             Ok(Some(seconds)) => seconds,
-            Err(problem) => return lost_or(problem, CellId::default(), address),
+            Err(problem) => return turn.lost_or(problem, CellId::default()),
         };
         let rows = to_f64(plan.data.rows) * f64::from(plan.data.tables);
         session.observer.note(&format!(
@@ -68,7 +68,7 @@ impl PassKind for Tests<'_> {
             match self.stage(session, (turn, &pass, &mut *place), stage, load_seconds) {
                 Ok(None) => {}
                 Ok(Some(end)) => return Ok(end),
-                Err(problem) => return lost_or(problem, reached, address),
+                Err(problem) => return turn.lost_or(problem, reached),
             }
         }
         Ok(PassEnd::Complete)
@@ -81,13 +81,13 @@ impl PassKind for Tests<'_> {
 
 impl Tests<'_> {
     /// Pins client and server where the plan wants it, for the whole pass; cores of the client.
-    fn pin(&self, plan: &Plan, turn: Turn<'_>, address: &Address) -> Result<Vec<usize>, Problem> {
+    fn pin(&self, plan: &Plan, turn: Turn<'_>) -> Result<Vec<usize>, Problem> {
         let Some(first) = plan.cells.first() else {
             return Ok(Vec::new());
         };
         let placed = VisitSchedule::of(plan, turn.block, CellId::default(), first, &self.cores);
         if !placed.server_cores.is_empty() {
-            pin_tree(address.own_pid()?, &placed.server_cores).map_err(host_problem)?;
+            pin_tree(turn.address.own_pid()?, &placed.server_cores).map_err(host_problem)?;
         }
         if !placed.client_cores.is_empty() {
             pin_self(&placed.client_cores).map_err(host_problem)?;
@@ -111,7 +111,7 @@ impl Tests<'_> {
             Stage::Settle => {
                 session.observer.doing("vacuum, checkpoint, sleep");
                 let end = pass.settle(settling(plan, self.setup))?;
-                settled(session, (turn.server, turn.block), CellId::default(), end)
+                settled(session, turn, CellId::default(), end)
             }
             Stage::WarmUp {
                 workload,
@@ -131,7 +131,7 @@ impl Tests<'_> {
                 Ok(match pass.send(load, load_seconds)? {
                     LoadEnd::Recorded(_) => None,
                     LoadEnd::Interrupted => Some(PassEnd::Interrupted),
-                    LoadEnd::Lost(reason) => Some(PassEnd::Lost(CellId::default(), reason.into())),
+                    LoadEnd::Lost(reason) => Some(turn.lost(CellId::default(), reason)),
                 })
             }
             Stage::Test { cell, seconds } => {
@@ -151,11 +151,10 @@ impl Tests<'_> {
                 Ok(match pass.send(load, load_seconds)? {
                     LoadEnd::Recorded(record) => {
                         let line = line(plan, &record, planned);
-                        place.keep(session, turn, &record.record()?, &line)?;
-                        record.void.map(|reason| PassEnd::Lost(cell, reason.into()))
+                        place.keep(session, turn, &record.record()?, &line)?
                     }
                     LoadEnd::Interrupted => Some(PassEnd::Interrupted),
-                    LoadEnd::Lost(reason) => Some(PassEnd::Lost(cell, reason.into())),
+                    LoadEnd::Lost(reason) => Some(turn.lost(cell, reason)),
                 })
             }
         }

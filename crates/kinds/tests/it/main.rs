@@ -18,6 +18,7 @@ mod calibration_model;
 mod insert;
 mod insert_model;
 mod insert_servers;
+mod insert_turns_model;
 // Fleets of real servers, from `DELTABENCH_TEST_TREES`, as in the tests of `deltabench-run`.
 #[allow(dead_code)]
 #[path = "../../../run/tests/it/lab.rs"]

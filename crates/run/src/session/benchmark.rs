@@ -49,6 +49,12 @@ pub trait Benchmark: Sync {
     /// Errors: workloads whose tables cannot be loaded together.
     fn time(&self, plan: &Plan, held: Occupancy, at_once: u64) -> Result<PlannedTime, Problem>;
 
+    /// Fits the settings of a plan to its servers, once these are known. `most` is how many servers the
+    /// largest run has that it is compared with side by side, this one included: such runs have equal settings.
+    fn fit_to_servers(&self, plan: &mut Plan, most: u64) {
+        let _ = (plan, most);
+    }
+
     /// Tables of the kind's own, loaded beside those of the workloads.
     ///
     /// Errors: SQL of the user's that cannot be read.
@@ -79,6 +85,14 @@ pub trait Benchmark: Sync {
     fn done(&self, visits: usize, records: usize) -> String {
         let _ = records;
         format!("{visits} visits are done")
+    }
+
+    /// Refuses to measure one server more for a run that is finished.
+    ///
+    /// Errors: why its figures would not stand beside those of the run.
+    fn check_extendable(&self, plan: &Plan) -> Result<(), Problem> {
+        let _ = plan;
+        Ok(())
     }
 
     /// What is said before postponed blocks are begun again.

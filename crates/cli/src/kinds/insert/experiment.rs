@@ -59,7 +59,7 @@ fn setup(experiment: &Experiment, own: &Insert, rows: u64) -> InsertSetup {
         pacing: own.pacing,
         settle_seconds: own.settle_seconds,
         long_transaction_seconds: own.long_transaction_seconds,
-        turns: 0,
+        turns: own.turns,
     }
 }
 
