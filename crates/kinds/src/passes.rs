@@ -293,8 +293,8 @@ impl<K: PassKind> Blocks for PassBlocks<'_, K> {
         Ok(complete_blocks(session.plan, &good(session)?))
     }
 
-    /// Gives every server whose pass is not complete its turn, alone or with all others. A pass that loses its
-    /// server is begun again after the last block.
+    /// Gives every server whose pass is not complete its turn, alone or with all others. A pass that loses
+    /// its server is begun again after the last block.
     fn block(
         &mut self,
         session: &mut Session<'_>,

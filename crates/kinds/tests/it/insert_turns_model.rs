@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Runs of each case; docs/error-rates.md has figures of 150.
 const RUNS: u64 = 20;
 /// Turns of a step.
-const TURNS: u32 = 20;
+const TURNS: u8 = 20;
 /// Servers of a run: base, placebo, candidate.
 const SERVERS: [ServerId; 3] = [BASE, PLACEBO, CANDIDATE];
 /// Steps of a published run, which are one family.
@@ -85,7 +85,7 @@ fn step(random: &mut Simulation, model: Model, way: Way) -> [Vec<f64>; 3] {
     match way {
         Way::Turns => {
             let mut machine = Machine::new(random, model.machine);
-            for round in 0..TURNS as usize {
+            for round in 0..usize::from(TURNS) {
                 // The order is balanced: each server is first as often.
                 for place in 0..SERVERS.len() {
                     turn(random, (place + round) % SERVERS.len(), &mut machine);
@@ -216,8 +216,8 @@ fn intervals_of_passes_hold_and_equal_servers_are_rarely_called_different() {
         let found = equal(seed, model, way);
         let (cells, runs) = (found.cells, usize::try_from(RUNS).unwrap());
         println!(
-            "{name}: {runs} runs, alone {}, listed {}, any listed {}, placebo {}, interval holds {}, one from \
-             turns {}, half-width {:.3}",
+            "{name}: {runs} runs, alone {}, listed {}, any listed {}, placebo {}, interval holds {}, one \
+             from turns {}, half-width {:.3}",
             percent(found.alone, cells),
             percent(found.listed, cells),
             percent(found.runs_with_any, runs),

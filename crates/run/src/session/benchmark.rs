@@ -50,7 +50,8 @@ pub trait Benchmark: Sync {
     fn time(&self, plan: &Plan, held: Occupancy, at_once: u64) -> Result<PlannedTime, Problem>;
 
     /// Fits the settings of a plan to its servers, once these are known. `most` is how many servers the
-    /// largest run has that it is compared with side by side, this one included: such runs have equal settings.
+    /// largest run has that it is compared with side by side, this one included: such runs have equal
+    /// settings.
     fn fit_to_servers(&self, plan: &mut Plan, most: u64) {
         let _ = (plan, most);
     }
