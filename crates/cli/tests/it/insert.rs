@@ -84,9 +84,10 @@ fn a_run_that_is_killed_in_a_pass_begins_that_pass_again_and_says_it_cannot_tell
 #[test]
 fn in_turns_a_run_that_ends_leaves_no_frozen_server_and_its_pass_begins_again() {
     let lab = Lab::new();
-    let short = ["--seconds", "2", "--settle-seconds", "0", "--clients", "2", "--jobs", "2"];
+    let short = ["--seconds", "2", "--settle-seconds", "0"];
+    let threads = ["--clients", "2", "--jobs", "2"];
     let turns = ["--turns", "3", "--steps", "l.i0,l.x,l.i1,qr100"];
-    killed_in_the_second_pass(&lab, &join(&turns, &short));
+    killed_in_the_second_pass(&lab, &join(&join(&turns, &short), &threads));
     lab.wait_until_no_servers();
     terminated_in_the_second_pass(&lab);
     let first = steps(&lab).into_iter().take(3 * 4);

@@ -151,9 +151,12 @@ fn every(step: InsertStep, second: u64, throughput: f64) -> InsertSecond {
     }
 }
 
+/// Serialized histograms, by their statements and microseconds.
+type Encoded = HashMap<(u64, u64), Vec<u8>>;
+
 /// A serialized histogram of so many statements. All tests here ask for the same ones.
 fn histogram(statements: u64, us: u64) -> Vec<u8> {
-    static MADE: LazyLock<Mutex<HashMap<(u64, u64), Vec<u8>>>> = LazyLock::new(Mutex::default);
+    static MADE: LazyLock<Mutex<Encoded>> = LazyLock::new(Mutex::default);
     if let Some(made) = MADE.lock().unwrap().get(&(statements, us)) {
         return made.clone();
     }
