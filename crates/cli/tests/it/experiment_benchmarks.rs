@@ -298,7 +298,7 @@ fn a_run_without_a_placebo_is_one_that_the_file_asks_for() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(!said.contains("placebo"), "{said}");
     assert!(
-        said.contains("2 passes") && said.contains("1 x 2000"),
+        said.contains("2 passes") && said.contains("2 x 2000"),
         "{said}"
     );
 }
