@@ -54,7 +54,8 @@ fn in_turns(setup: &InsertSetup) -> Option<String> {
         format!(
             "in turns: all servers were there at once, one worked at a time, and the others were frozen. \
              Their clocks went on, so autovacuum_naptime and checkpoint_timeout were longer by the number of \
-             servers; compare absolute figures only with other runs of {} turns on as many servers",
+             servers. The seconds of a step leave out those in which its server was frozen. Compare absolute \
+             figures only with other runs of {} turns on as many servers",
             setup.turns
         )
     })
