@@ -176,7 +176,10 @@ fn timing(shape: &Shape, quick: bool, limits: &Limits) -> Result<Timing, Problem
             defaults::THROTTLED_VISIT_SECONDS,
             defaults::THROTTLED_SLICE_MS,
         ),
-        (None, Some(_)) => (defaults::SQUEEZED_VISIT_SECONDS, defaults::SLICE_MS),
+        (None, Some(_)) => (
+            defaults::SQUEEZED_VISIT_SECONDS,
+            defaults::SQUEEZED_SLICE_MS,
+        ),
         (None, None) if quick => (defaults::QUICK_VISIT_SECONDS, defaults::SLICE_MS),
         (None, None) => (defaults::VISIT_SECONDS, defaults::SLICE_MS),
     };

@@ -6,8 +6,8 @@
 
 use crate::analyse::{counts, trust};
 use crate::comparison::{
-    CellComparison, Comparison, Difference, GroupSummary, Hours, HoursFrom, Interference, Metric,
-    MetricComparison, PlaceboSummary, Ratio, Stalls, Verdict,
+    BlockRate, CellComparison, Comparison, Difference, GroupSummary, Hours, HoursFrom,
+    Interference, Metric, MetricComparison, PlaceboSummary, Ratio, Stalls, Verdict,
 };
 use crate::levels::scale;
 use crate::loads::{Judged, Loads, around, pooled, ratio};
@@ -16,9 +16,12 @@ use crate::placebo::{self, Suspicion};
 use crate::side::{cell_verdict, cpu_bound, with_time};
 use crate::stalls::waits;
 use crate::tails;
-use crate::thresholds::{HOURS_ASSUMED, LEVEL_DIFFERENT, TAIL_DELTA};
+use crate::thresholds::{
+    ASSUMED_PART, HOURS_ASSUMED, HOURS_SWITCH_CPU_US, HOURS_SWITCH_US, LEVEL_DIFFERENT,
+    SWITCHING_MOST, TAIL_DELTA,
+};
 use deltabench_model::plan::{CellId, Plan};
-use deltabench_model::units::count;
+use deltabench_model::units::{count, to_f64};
 use deltabench_stats::between::Scatter;
 use deltabench_stats::repeated::{BetweenHours, HourBlocks, Repeated};
 use deltabench_stats::skewed::Skewness;
@@ -129,9 +132,9 @@ fn another_hour(
     let runs: Vec<&[f64]> = pair.iter().map(|(_, blocks)| *blocks).collect();
     let level = cell.interval_level;
     let (found, from) = known(metric.metric, (&pair, &runs), earlier)?;
-    let BetweenHours {
-        scatter, assumed, ..
-    } = found;
+    let switching = by_switching(cell, metric, runs.len() - 1);
+    let scatter = found.scatter.and(switching.powi(2), HOURS_ASSUMED.1);
+    let assumed = found.assumed || switching.powi(2) > ASSUMED_PART * scatter.between().powi(2);
     let here = &metric.ratio;
     let long_run = scatter.mean_over(&runs).ok()?;
     let next = scatter.next_like(&metric.blocks, &runs).ok()?;
@@ -193,6 +196,40 @@ fn known(
         _ => HoursFrom::Prior,
     };
     Some((found, from))
+}
+
+/// By how much hours are assumed to move the log-ratio of a cell because one side makes more context switches
+/// for an operation (standard deviation).
+///
+/// Most of a server's switches wake a process, and what that costs changes from hour to hour. It was seen of
+/// one client that waits for each answer, so it is 0 for others. Nor can it move more than a half of what the
+/// sides differ by.
+///
+/// Shape:  0 where switches are not known, and for all but throughput and CPU per operation. It counts for
+///         less the more other hours of this very comparison are known.
+/// Source: docs/measuring.md#sessions.
+fn by_switching(cell: &CellComparison, metric: &MetricComparison, repeats: usize) -> f64 {
+    let is_throughput = metric.metric == Metric::Throughput;
+    // With a schedule throughput is what was asked for.
+    let is_scheduled = is_throughput && metric.difference_us.is_none();
+    if cell.clients != 1 || is_scheduled {
+        return 0.0;
+    }
+    let more = |rate: &BlockRate| {
+        let (base, candidate) = rate.switches?;
+        let (assumed_us, time) = match metric.metric {
+            Metric::Throughput => (HOURS_SWITCH_US, (1e6 / rate.base, 1e6 / rate.candidate)),
+            Metric::ServerCpuPerOperation => (HOURS_SWITCH_CPU_US, rate.server_cpu_us?),
+            _ => return None,
+        };
+        let time_us = (time.0 * time.1).sqrt();
+        (time_us > 0.0).then(|| assumed_us * (candidate - base) / time_us)
+    };
+    let known: Vec<f64> = cell.rates.iter().filter_map(more).collect();
+    let moved = mean(&known).map_or(0.0, f64::abs);
+    let most = SWITCHING_MOST * metric.ratio.estimate.ln().abs();
+    let df = HOURS_ASSUMED.1;
+    moved.min(most) * (df / (df + to_f64(count(repeats)))).sqrt()
 }
 
 impl EarlierRun {

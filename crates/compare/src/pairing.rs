@@ -1,6 +1,6 @@
 //! From slices to the rounds in which two servers did the same work.
 
-use crate::interference::disturbed;
+use crate::interference::disturbed_rounds;
 use crate::thresholds::{MIN_ROUNDS, MIN_ROUNDS_OF_STEPS, SECOND_CONTROL_SD};
 use crate::witness::{Rounds, hindered, shares_core};
 use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
@@ -78,10 +78,11 @@ impl<'a> Index<'a> {
         } else {
             BTreeSet::new()
         };
-        for (&(block, round), servers) in all {
+        let disturbed = disturbed_rounds(all);
+        for &(block, round) in all.keys() {
             let (disturbances, of) = rounds.visits.entry(block).or_default();
             *of += 1;
-            if hindered.contains(&(block, round)) || disturbed(servers.iter().copied()) {
+            if hindered.contains(&(block, round)) || disturbed.contains(&(block, round)) {
                 *disturbances += 1;
                 rounds.disturbed.insert((block, round));
             }

@@ -143,6 +143,13 @@ pub const LISTED_FALSE: f64 = 0.05;
 /// Chance of any false failure of the gate (Holm).
 pub const GATE_FALSE: f64 = 0.05;
 
+/// Rounds of fewer nanoseconds are judged together with the next ones of their visit: two or three of three
+/// slices of 20 or 10 ms, and one of two slices of 40 ms.
+pub const DISTURBED_WINDOW_NS: u64 = 75_000_000;
+
+/// So many rounds are judged together at most: one disturbance must not take a whole visit of short ones.
+pub const ROUNDS_TOGETHER: usize = 8;
+
 /// Steal above this share of a round's duration disturbs it.
 ///
 /// `/proc/stat` counts in ticks of 10 ms: in a round below 500 ms one tick is above it. So 1 % of steal
@@ -159,7 +166,8 @@ pub const FOREIGN_SHARE: f64 = 0.10;
 /// negative remainders are cut to zero.
 ///
 /// With it, of quiet rounds of three slices of 40 ms 0.01 % are voided, with half a core of foreign load 99
-/// %, with a quarter of a core half of them, with a tenth 2 % (simulated). Less than that cannot be seen.
+/// %, with a quarter of a core half of them, with a tenth 2 % (simulated). Less than that cannot be seen. Six
+/// slices of 20 ms, judged together, are cut at zero more often: somewhat more of them are left out.
 pub const FOREIGN_FLOOR_NS: u64 = 20_000_000;
 
 /// CPU of servers that should be idle above this share of a core disturbs a round, if it is also above
@@ -444,3 +452,20 @@ pub const HOUR_APART_MS: i64 = 600_000;
 /// 1.7 %. Repeated runs of 17 against 18 on our machine had 0.7 %, consecutive point releases in published
 /// tables 1.0 to 1.2 % with all noise.
 pub const HOURS_ASSUMED: (f64, f64) = (0.005, 4.0);
+
+/// What else is assumed of hours: microseconds of time by which the price of a context switch differs from
+/// hour to hour (standard deviation). It counts for the switches that one side makes more for each operation.
+///
+/// 14.24 against 18.6 with updates, 2.5 to 2.8 switches against 1.0 in 40 to 60 us, differed by 6 to 7 %
+/// (standard deviation of the logarithm) over three hours on our machine: docs/decisions/0055.
+pub const HOURS_SWITCH_US: f64 = 2.0;
+
+/// The same in CPU of the server, which differed by 4 %.
+pub const HOURS_SWITCH_CPU_US: f64 = 1.0;
+
+/// Hours can move no more than this share of what the sides differ by (as a logarithm) by the price of
+/// switches: the price of all of them is a part of that difference.
+pub const SWITCHING_MOST: f64 = 0.5;
+
+/// From this share of the variance between hours on, a part that is assumed makes it "in part assumed".
+pub const ASSUMED_PART: f64 = 0.1;

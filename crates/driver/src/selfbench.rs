@@ -11,7 +11,7 @@ use deltabench_workload::mix;
 use std::io;
 
 /// Slices of a run of our own client, and of the one that takes turns with it: in a run of 1.5 s, the default
-/// of `selfbench client`, they are about as long as those of a measurement (40 ms).
+/// of `selfbench client`, they last 40 ms.
 const TURNS: u64 = 40;
 
 /// Start-up runs of a peer for each cell; the median counts.

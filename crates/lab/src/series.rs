@@ -8,6 +8,9 @@ use deltabench_store::Store;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+/// Slices of this length and more do not make a series of their own, milliseconds.
+const USUAL_SLICE_MS: u32 = 40;
+
 /// The series of a plan's cells that this program measures, in their order; `text` gives the definition of a
 /// workload by its name.
 ///
@@ -70,6 +73,8 @@ fn series(
             .then_some(plan.jobs.most)
             .filter(|most| *most > 1),
         "work": plan.work.of_cell(id),
+        // Until November 2026 slices had 40 ms unless somebody asked, and keys did not have them.
+        "slice_ms": Some(plan.timing.slice_ms).filter(|ms| *ms < USUAL_SLICE_MS),
         "draws_executables": plan.draws_executables(),
     });
     let content = canonical(content).to_string();
@@ -143,6 +148,10 @@ mod tests {
         for other in [None, Some(MEASUREMENT_VERSION + 1)] {
             assert_ne!(measured(other), known[0], "measured in another way");
         }
+        other.timing.slice_ms = 20;
+        assert_ne!(keys(&other, "select 1"), known, "colder caches");
+        other.timing.slice_ms = 200;
+        assert_eq!(keys(&other, "select 1"), known);
         other.data.rows += 1;
         assert_ne!(keys(&other, "select 1"), known);
         let slugs = series_of(&plan, |_| None).into_iter().map(|one| one.slug);

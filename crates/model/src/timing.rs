@@ -4,8 +4,8 @@ use crate::cell::Cell;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
-/// Seconds that a visit may be asked to take. The least is a quarter of a slice: it measures nothing well,
-/// but tests of commands can be short. In more than an hour the host changes.
+/// Seconds that a visit may be asked to take. The least is half of a slice: it measures nothing well, but
+/// tests of commands can be short. In more than an hour the host changes.
 pub const VISIT_SECONDS: RangeInclusive<f64> = 0.01..=3600.0;
 
 /// Blocks that may be asked for. Intervals are as narrow as a host allows long before.

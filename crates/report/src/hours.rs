@@ -3,7 +3,7 @@
 use crate::context::{ReportContext, SessionLine};
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Hours, HoursFrom, Metric};
-use deltabench_compare::thresholds::{HOUR_APART_MS, HOURS_ASSUMED, MIN_BLOCKS};
+use deltabench_compare::thresholds::{HOUR_APART_MS, HOURS_ASSUMED, HOURS_SWITCH_US, MIN_BLOCKS};
 use deltabench_compare::words::ends;
 use deltabench_model::plan::Plan;
 use deltabench_model::units::{count, index};
@@ -200,7 +200,9 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
     if any(|hours| hours.assumed) {
         list.push(format!(
             "\"another hour\" that is assumed, if only in part, holds the figure of one more run in 95 of \
-             100 cases, if hours differ by about {:.1} % (standard deviation) as on other hosts",
+             100 cases, if hours differ by about {:.1} % (standard deviation) as on other hosts. Where one \
+             side makes more context switches for one client, it allows for {HOURS_SWITCH_US:.0} µs more or \
+             less for each of them",
             100.0 * HOURS_ASSUMED.0
         ));
     }

@@ -215,6 +215,24 @@ impl Scatter {
         (self.variance - self.within).max(0.0).sqrt()
     }
 
+    /// This scatter and another reason to scatter between groups, of this variance that is known like one of
+    /// `df` degrees of freedom.
+    ///
+    /// Source: Satterthwaite 1946, degrees of freedom of a sum of variances.
+    #[must_use]
+    pub fn and(&self, variance: f64, df: f64) -> Self {
+        if variance <= 0.0 {
+            return *self;
+        }
+        let sum = self.variance + variance;
+        let df = sum.powi(2) / (self.variance.powi(2) / self.df + variance.powi(2) / df);
+        Self {
+            variance: sum,
+            df: df.min(MOST_DF),
+            ..*self
+        }
+    }
+
     /// A scatter that nothing was measured of: this standard deviation between groups, known like one of `df`
     /// degrees of freedom, and inside what these groups say.
     ///

@@ -49,7 +49,7 @@ pub struct Shape {
     /// steady, from 0.3 s on; from 5 s on with --memory]
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<String>,
-    /// Target length of a slice [default: 40, 1000 with --storage]
+    /// Target length of a slice [default: 20, 40 with --memory, 1000 with --storage]
     #[arg(long, value_name = "MS")]
     pub slice_ms: Option<u32>,
     /// How the measurement ends and what its exit code answers

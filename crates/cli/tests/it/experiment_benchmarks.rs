@@ -248,7 +248,7 @@ fn rotated_servers_do_the_same_rounds_one_server_at_a_time() {
         let own = slices.iter().filter(|slice| slice.server.0 == server);
         own.map(|slice| slice.round).collect()
     };
-    // 0.24 s in slices of 40 ms, on base, placebo and candidate.
+    // 0.24 s in slices of 20 ms, on base, placebo and candidate.
     assert!(rounds(0).len() >= 6, "{}", rounds(0).len());
     assert!(rounds(0) == rounds(1) && rounds(1) == rounds(2));
     // One after another, three times.

@@ -116,6 +116,35 @@ fn estimates_with_and_without_the_voided_rounds_are_both_there() {
     assert_eq!(quiet.cells[0].interference, Default::default());
 }
 
+#[test]
+fn short_rounds_are_judged_and_left_out_with_their_neighbours() {
+    // Rounds of three slices of 20 ms: two of them make 120 ms, in which the host's ticks say something.
+    let halved = |change: &dyn Fn(&mut Slice)| {
+        let comparison = with(|slice| {
+            slice.duration_ns /= 2;
+            slice.operations /= 2;
+            change(slice);
+        });
+        comparison.cells[0].interference.disturbed_rounds
+    };
+    let one_round = |slice: &Slice| (slice.block, slice.round) == (2, 1);
+    let steal = |slice: &mut Slice| {
+        if one_round(slice) && slice.server == PLACEBO {
+            slice.steal_ns = Some(10 * MS);
+        }
+    };
+    assert_eq!(halved(&steal), 2, "rounds 0 and 1");
+    // A third of a core shows in no round alone: 18 ms, of which 20 ms may be the clock's.
+    let third = |slice: &mut Slice| slice.foreign_cpu_ns = Some(6 * MS);
+    assert_eq!(halved(&third), 32, "all");
+    let once = |slice: &mut Slice| {
+        if one_round(slice) {
+            third(slice);
+        }
+    };
+    assert_eq!(halved(&once), 0, "half of the pair");
+}
+
 fn with_nothing() -> Comparison {
     with(|_| {})
 }

@@ -260,6 +260,99 @@ fn earlier_runs_of_the_host_widen_one_session_to_another_hour() {
     assert!(hours.assumed && cost.unwrap().assumed);
 }
 
+/// A session of one client in which base and candidate make so many switches for each operation. An operation
+/// takes the base 1 ms and 10 us of CPU, the candidate half of both.
+fn switching(plan: &Plan, (base, candidate): (u64, u64)) -> Comparison {
+    let (same, half) = (around(1.0, 0.001, 8), around(0.5, 0.001, 8));
+    let double = around(2.0, 0.001, 8);
+    let sides = [(PLACEBO, &same, &same), (CANDIDATE, &double, &half)];
+    let sides = sides.map(|(server, rates, costs)| Blocks {
+        server,
+        rates,
+        costs,
+    });
+    let mut slices = slices(8, &sides);
+    for slice in &mut slices {
+        let each = if slice.server == CANDIDATE {
+            candidate
+        } else {
+            base
+        };
+        slice.switches = Some(each * slice.operations);
+    }
+    analyse(plan, &slices, Vec::new())
+}
+
+/// The standard deviation between hours of such a session after earlier runs, and whether it is assumed.
+fn between_hours(
+    (clients, rate): (u32, Option<f64>),
+    switches: (u64, u64),
+    of: Metric,
+    earlier: &Earlier,
+) -> (f64, bool) {
+    let mut plan = gated(Gate::default());
+    plan.cells = vec![cell(clients, false)];
+    plan.cells[0].rate = rate;
+    let mut found = switching(&plan, switches);
+    foretell(&mut found, |_, _| earlier.clone());
+    let hours = metric(only_cell(&found), of).hours.as_ref().unwrap();
+    (hours.sd, hours.assumed)
+}
+
+#[test]
+fn another_hour_is_wider_where_one_side_switches_more_often_between_processes() {
+    let (speed, cpu) = (Metric::Throughput, Metric::ServerCpuPerOperation);
+    let one = |switches, of, earlier: &Earlier| between_hours((1, None), switches, of, earlier);
+    let nothing = Earlier::default();
+    // Switches on both sides alike say nothing, however far the sides are apart.
+    for of in [speed, cpu] {
+        assert!((one((8, 8), of, &nothing).0 - 0.005).abs() < 1e-9);
+    }
+    // Eight more are 16 us of 1 ms and of 0.5 ms.
+    let time = 0.016 * 2.0_f64.sqrt();
+    let found = one((9, 1), speed, &nothing).0;
+    assert!((found - 0.005_f64.hypot(time)).abs() < 1e-5, "{found}");
+    // And 8 us of 10 and of 5 us of CPU, of which half of the difference can be.
+    let most = 0.5 * 2.0_f64.ln();
+    let found = one((9, 1), cpu, &nothing).0;
+    assert!((found - 0.005_f64.hypot(most)).abs() < 1e-4, "{found}");
+    // Nobody has seen it with more clients, and a schedule is kept at any price.
+    for other in [(4, None), (1, Some(1000.0))] {
+        let found = between_hours(other, (9, 1), speed, &nothing).0;
+        assert!((found - 0.005).abs() < 1e-9, "{other:?}: {found}");
+    }
+}
+
+#[test]
+fn what_switches_cost_in_another_hour_stays_an_assumption_and_gives_way_to_what_was_measured() {
+    let one = |switches, earlier: &Earlier| {
+        between_hours((1, None), switches, Metric::Throughput, earlier)
+    };
+    let cell = |number: usize| vec![runs_of(&[0.0, 1e-3 * to_f64(count(1 + number))])];
+    let mut earlier = Earlier {
+        others: (0..12).map(cell).collect(),
+        ..Earlier::default()
+    };
+    let (learned, assumed) = one((1, 1), &earlier);
+    assert!(!assumed, "twelve other cells have repetitions");
+    let (more, assumed) = one((9, 1), &earlier);
+    let time = 0.016 * 2.0_f64.sqrt();
+    assert!(
+        (more - learned.hypot(time)).abs() < 1e-5,
+        "{learned} {more}"
+    );
+    assert!(assumed);
+    // Eleven other hours of this very comparison, which is twice as fast.
+    earlier.pair = runs_of(&[2.0_f64.ln(); 11]);
+    let (measured, _) = one((1, 1), &earlier);
+    let (less, _) = one((9, 1), &earlier);
+    let left = time * (4.0_f64 / 15.0).sqrt();
+    assert!(
+        (less - measured.hypot(left)).abs() < 1e-5,
+        "{measured} {less}"
+    );
+}
+
 #[test]
 fn nothing_is_assumed_of_slow_quantiles() {
     let mut found = session(&gated(Gate::default()), 0.95);

@@ -8,7 +8,7 @@ use deltabench_model::finding::{FindingKind, Severity};
 use deltabench_model::units::to_f64;
 
 /// Share of the cores' time used by others, percent. Reason: below 5 % it is a daemon now and then. From a
-/// quarter on a 2-core machine has a neighbour in half of all slices of one core, and turns of 40 ms do not
+/// quarter on a 2-core machine has a neighbour in half of all slices of one core, and turns of 20 ms do not
 /// meet the same one. At three quarters there is no core left to measure on.
 const FOREIGN: [(f64, Severity); 3] = [
     (5.0, Severity::Note),

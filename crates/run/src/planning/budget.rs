@@ -8,7 +8,7 @@ use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64, to_u64};
 
-/// The shortest visit that a budget leads to, seconds: a dozen rounds of 40 ms.
+/// The shortest visit that a budget leads to, seconds: 25 rounds of 20 ms.
 const SHORTEST_VISIT_SECONDS: f64 = 0.5;
 
 /// By so much visits are shortened at a time, seconds.
