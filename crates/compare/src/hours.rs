@@ -202,8 +202,8 @@ fn known(
 /// for an operation (standard deviation).
 ///
 /// Most of a server's switches wake a process, and what that costs changes from hour to hour. It was seen of
-/// one client that waits for each answer, so it is 0 for others. Nor can it move more than a half of what the
-/// sides differ by.
+/// one client that waits for each answer, so it is 0 for others. Nor does it move more than a quarter of what
+/// the sides differ by.
 ///
 /// Shape:  0 where switches are not known, and for all but throughput and CPU per operation. It counts for
 ///         less the more other hours of this very comparison are known.

@@ -458,14 +458,14 @@ pub const HOURS_ASSUMED: (f64, f64) = (0.005, 4.0);
 ///
 /// 14.24 against 18.6 with updates, 2.5 to 2.8 switches against 1.0 in 40 to 60 us, differed by 6 to 7 %
 /// (standard deviation of the logarithm) over three hours on our machine: docs/decisions/0055.
-pub const HOURS_SWITCH_US: f64 = 2.0;
+pub const HOURS_SWITCH_US: f64 = 1.5;
 
 /// The same in CPU of the server, which differed by 4 %.
 pub const HOURS_SWITCH_CPU_US: f64 = 1.0;
 
-/// Hours can move no more than this share of what the sides differ by (as a logarithm) by the price of
-/// switches: the price of all of them is a part of that difference.
-pub const SWITCHING_MOST: f64 = 0.5;
+/// By the price of switches hours move no more than this share of what the sides differ by (as a logarithm):
+/// that price is a part of the difference. It was a fifth where we saw it.
+pub const SWITCHING_MOST: f64 = 0.25;
 
 /// From this share of the variance between hours on, a part that is assumed makes it "in part assumed".
 pub const ASSUMED_PART: f64 = 0.1;

@@ -201,7 +201,7 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
         list.push(format!(
             "\"another hour\" that is assumed, if only in part, holds the figure of one more run in 95 of \
              100 cases, if hours differ by about {:.1} % (standard deviation) as on other hosts. Where one \
-             side makes more context switches for one client, it allows for {HOURS_SWITCH_US:.0} µs more or \
+             side makes more context switches for one client, it allows for {HOURS_SWITCH_US:.1} µs more or \
              less for each of them",
             100.0 * HOURS_ASSUMED.0
         ));
