@@ -248,9 +248,10 @@ mod tests {
     use super::*;
     use deltabench_model::plan::{SensitivityPart, Varied};
     use deltabench_model::work::Work;
-    use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing};
+    use deltabench_model::work::insert::{InsertSetup, InsertStep};
     use deltabench_model::work::rocksdb::{RocksdbSetup, RocksdbStep, RocksdbWorkload};
     use deltabench_run::planning;
+    use deltabench_testkit::small_insert;
 
     #[test]
     fn cells_at_several_numbers_of_clients_are_counted_once_and_without_a_placebo() {
@@ -332,17 +333,10 @@ mod tests {
             plan_to_count(&plan, &all).unwrap_err()
         };
         let insert = InsertSetup {
-            clients: 1,
-            shared_table: false,
-            partitions: 0,
             rows: 20_000,
             write_rows: 2500,
-            query_seconds: 1,
             steps: vec![InsertStep::LoadRows],
-            pacing: Pacing::Spread,
-            settle_seconds: None,
-            long_transaction_seconds: None,
-            turns: 0,
+            ..small_insert()
         };
         let cells = deltabench_kinds::insert::setup::cells(&insert);
         let of_insert = refused(Work::Insert(insert), cells);

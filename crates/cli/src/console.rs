@@ -2,8 +2,9 @@
 
 use crate::failure::Failure;
 use deltabench_model::problem::Problem;
+use deltabench_store::FREE_SPACE;
 use serde::Serialize;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// Whether a destination is stdout.
@@ -63,9 +64,12 @@ pub fn print_stdout(text: &str) -> Result<(), Failure> {
 /// Writes a report file.
 pub fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|error| {
-        Failure::Failed(
-            Problem::new(format!("cannot write {}", path.display())).detail(error.to_string()),
-        )
+        let problem =
+            Problem::new(format!("cannot write {}", path.display())).detail(error.to_string());
+        Failure::Failed(match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => problem.hint(FREE_SPACE),
+            _ => problem,
+        })
     })
 }
 

@@ -26,6 +26,14 @@ impl Failure {
         }
     }
 
+    /// The same failure with its problem said in another way.
+    pub fn said(self, say: impl FnOnce(Problem) -> Problem) -> Self {
+        match self {
+            Self::Refused(problem) => Self::Refused(say(problem)),
+            Self::Failed(problem) => Self::Failed(say(problem)),
+        }
+    }
+
     /// The exit code it stands for.
     pub fn code(&self) -> u8 {
         match self {

@@ -27,6 +27,7 @@ use crate::host::check_fits;
 use crate::store::{open_store, store_problem};
 use deltabench_fleet::file::{Copying, FleetFile};
 use deltabench_fleet::fixture::Fixture;
+use deltabench_fleet::full::with_way_out;
 use deltabench_fleet::lanes::{Lanes, Unit, lanes};
 use deltabench_fleet::ship;
 use deltabench_fleet::spool::Spool;
@@ -42,8 +43,12 @@ use std::path::Path;
 use submit::{Submitter, check_limits, options};
 use watch::Watching;
 
-/// Carries out a command of a fleet.
+/// Carries out a command of a fleet. Whichever write meets a full disk, it has one way out.
 pub fn fleet(arguments: &FleetArguments, config: &Config) -> Result<u8, Failure> {
+    carried_out(arguments, config).map_err(|failure| failure.said(with_way_out))
+}
+
+fn carried_out(arguments: &FleetArguments, config: &Config) -> Result<u8, Failure> {
     match &arguments.command {
         FleetCommand::Run(run) => begin(run, config),
         FleetCommand::Watch(watch) => commands::watch(watch, config),

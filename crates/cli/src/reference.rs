@@ -11,6 +11,7 @@ use crate::text::paragraph;
 use clap::CommandFactory;
 use deltabench_model::counter::SERIES;
 use deltabench_model::metric::{Basis, METRICS, MetricInfo};
+use deltabench_model::problem::Problem;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -53,7 +54,10 @@ pub fn reference() -> Result<u8, Failure> {
         ("metrics.md", metrics_page()),
         ("export.md", export_page()),
     ]);
-    let json = serde_json::to_string_pretty(&pages).map_err(crate::store::store_problem)?;
+    let json = serde_json::to_string_pretty(&pages).map_err(|error| {
+        let problem = Problem::new("the pages cannot be written as JSON");
+        Failure::Failed(problem.detail(error.to_string()))
+    })?;
     print_stdout(&json)?;
     Ok(0)
 }

@@ -67,14 +67,13 @@ pub fn warn_of_lost_files(store: &Store) -> Result<(), Failure> {
 /// The lab's store, made if there is none.
 pub fn open_store(config: &Config) -> Result<Store, Failure> {
     let store = Store::open(&config.lab).map_err(|error| {
-        let detail = error.to_string();
-        let hint = match &error {
+        let problem = unusable(error.to_string());
+        Failure::Refused(match &error {
             StoreError::Newer { .. } | StoreError::Foreign { .. } | StoreError::Full { .. } => {
-                Problem::from(error).hint.unwrap_or_default()
+                problem.hint(error.hint())
             }
-            _ => return Failure::Refused(unusable(detail)),
-        };
-        Failure::Refused(unusable(detail).hint(hint))
+            _ => problem,
+        })
     })?;
     cluster_dirs::lab_is_there(&config.lab);
     Ok(store)
@@ -101,13 +100,14 @@ pub fn state_word(run: &str, state: RunState, measured_now: Option<&str>) -> &'s
 }
 
 /// A store that fails, as exit code 5.
-pub fn store_problem(error: impl std::fmt::Display) -> Failure {
+pub fn store_problem(error: StoreError) -> Failure {
     Failure::Failed(deltabench_lab::store_problem(error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_store::FREE_SPACE;
 
     #[test]
     fn a_lab_that_cannot_be_made_has_a_hint() {
@@ -124,5 +124,14 @@ mod tests {
             text.contains("or name another lab with --lab DIR"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_command_that_cannot_write_to_the_store_says_what_to_do() {
+        let failed = store_problem(StoreError::Full {
+            path: "/lab/deltabench.sqlite".into(),
+            source: rusqlite::Error::InvalidQuery,
+        });
+        assert_eq!(failed.problem().hint.as_deref(), Some(FREE_SPACE));
     }
 }

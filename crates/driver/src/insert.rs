@@ -377,21 +377,18 @@ impl<'a> StepRunner<'a> {
 mod tests {
     use super::*;
     use deltabench_model::work::insert::Pacing;
+    use deltabench_testkit::small_insert;
 
     #[test]
     fn a_step_that_was_cut_short_changes_rows_and_not_the_calendar() {
         let setup = InsertSetup {
             clients: 2,
-            shared_table: false,
-            partitions: 0,
             rows: 100,
             write_rows: 100,
             query_seconds: 10,
             steps: Vec::new(),
             pacing: Pacing::Burst,
-            settle_seconds: None,
-            long_transaction_seconds: None,
-            turns: 0,
+            ..small_insert()
         };
         let after = |inserted: u64| {
             let mut position = InsertPosition {
@@ -427,16 +424,11 @@ mod tests {
     fn connections_are_those_of_the_roles_and_one_for_look_ups_of_each_table() {
         let setup = InsertSetup {
             clients: 20,
-            shared_table: false,
-            partitions: 0,
             rows: 1,
             write_rows: 1,
-            query_seconds: 1,
             steps: Vec::new(),
-            pacing: Pacing::Spread,
-            settle_seconds: None,
             long_transaction_seconds: Some(60),
-            turns: 0,
+            ..small_insert()
         };
         let of = |setup: &InsertSetup| {
             let steps = InsertStep::published(&[100]);
@@ -446,9 +438,7 @@ mod tests {
         assert_eq!(of(&setup), [20, 20, 61, 61, 81, 81]);
         let shared = InsertSetup {
             shared_table: true,
-            partitions: 0,
             long_transaction_seconds: None,
-            turns: 0,
             ..setup
         };
         assert_eq!(of(&shared), [20, 1, 41, 41, 61, 61]);

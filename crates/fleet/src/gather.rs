@@ -61,7 +61,7 @@ pub fn gather(
                     Ok(Merged::Already) => {}
                     Ok(Merged::Filled) => gathered.units.push(unit.unit),
                     Ok(Merged::Beside(run)) => gathered.beside.push(run),
-                    Err((why, _)) if why.of_machine => return Err(again(why)),
+                    Err((why, _)) if why.of_machine => return Err(why),
                     Err((why, damaged)) => gathered.refused.push(Refused {
                         attempt: attempt.clone(),
                         file: sealed.clone(),
@@ -74,11 +74,6 @@ pub fn gather(
         }
     }
     Ok(gathered)
-}
-
-/// Nothing is lost: what was not taken in stays where it is.
-fn again(problem: Problem) -> Problem {
-    problem.hint("make space or mend the disk, then give the command again: nothing is lost")
 }
 
 /// What of a lane may be taken in.

@@ -51,27 +51,8 @@ pub(crate) struct Place<'p> {
     series: Option<Series>,
 }
 
-/// What one kind does in a pass.
-pub(crate) trait PassKind {
-    /// Whether all servers of a block run together. Otherwise each has its pass alone.
-    const TOGETHER: bool = false;
-
-    /// Before the first pass; servers live below this directory.
-    ///
-    /// Errors: the host does not let us.
-    fn begin(&mut self, directory: &Path) -> Result<(), Problem> {
-        let _ = directory;
-        Ok(())
-    }
-
-    /// A server has started, and is empty; the next one has not.
-    ///
-    /// Errors: the host does not let us.
-    fn started(&mut self, server: &Address) -> Result<(), Problem> {
-        let _ = server;
-        Ok(())
-    }
-
+/// What one kind does whose servers have their passes alone.
+pub(crate) trait PassAlone {
     /// All of a pass, on a server that runs and is empty.
     ///
     /// Errors: anything that makes going on impossible.
@@ -82,9 +63,57 @@ pub(crate) trait PassKind {
         place: &mut Place<'_>,
     ) -> Result<PassEnd, Problem>;
 
-    /// The same on servers that run together; it ends with the first one that does not complete it.
+    /// After a pass, however it ended, before its server is stopped.
     ///
-    /// Errors: those of [`PassKind::pass`].
+    /// Errors: the host does not let us.
+    fn after(&mut self) -> Result<(), Problem> {
+        Ok(())
+    }
+}
+
+/// What one kind does in the passes of a block.
+pub(crate) trait PassKind {
+    /// Whether all servers of a block run together. Otherwise each has its pass alone.
+    const TOGETHER: bool;
+
+    /// Before the first pass; servers live below this directory.
+    ///
+    /// Errors: the host does not let us.
+    fn begin(&mut self, directory: &Path) -> Result<(), Problem>;
+
+    /// A server has started, and is empty; the next one has not.
+    ///
+    /// Errors: the host does not let us.
+    fn started(&mut self, server: &Address) -> Result<(), Problem>;
+
+    /// All of the passes of servers that run together and are empty; it ends with the first one that does not
+    /// complete its pass.
+    ///
+    /// Errors: anything that makes going on impossible.
+    fn passes(
+        &mut self,
+        session: &mut Session<'_>,
+        turns: &[Turn<'_>],
+        place: &mut Place<'_>,
+    ) -> Result<PassEnd, Problem>;
+
+    /// After these passes, however they ended, before their servers are stopped.
+    ///
+    /// Errors: the host does not let us.
+    fn after(&mut self) -> Result<(), Problem>;
+}
+
+impl<K: PassAlone> PassKind for K {
+    const TOGETHER: bool = false;
+
+    fn begin(&mut self, _: &Path) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn started(&mut self, _: &Address) -> Result<(), Problem> {
+        Ok(())
+    }
+
     fn passes(
         &mut self,
         session: &mut Session<'_>,
@@ -100,11 +129,8 @@ pub(crate) trait PassKind {
         Ok(PassEnd::Complete)
     }
 
-    /// After a pass, however it ended, before its servers are stopped.
-    ///
-    /// Errors: the host does not let us.
     fn after(&mut self) -> Result<(), Problem> {
-        Ok(())
+        PassAlone::after(self)
     }
 }
 

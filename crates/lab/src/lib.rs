@@ -53,10 +53,12 @@ pub use trend::{
 pub use withdrawal::cell_label;
 
 use deltabench_model::problem::Problem;
+use deltabench_store::StoreError;
 
 /// A store that cannot be read or written, in the words of who looks at results.
-pub fn store_problem(error: impl std::fmt::Display) -> Problem {
+pub fn store_problem(error: StoreError) -> Problem {
     Problem::new("the results could not be read or stored")
         .detail(error.to_string())
+        .hint(error.hint())
         .of_machine()
 }

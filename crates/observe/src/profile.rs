@@ -273,17 +273,63 @@ fn control(event: &File, request: libc::c_ulong, argument: libc::c_ulong) -> std
 mod tests {
     use super::*;
     use crate::affinity::{pin_self, restore};
+    use crate::sampler::own_cpu_ns;
+    use deltabench_model::units::{count, to_f64};
     use std::time::{Duration, Instant};
 
-    fn spin(time: Duration) {
-        let end = Instant::now() + time;
-        while Instant::now() < end {
+    /// Samples that are enough to see how they lie.
+    const ENOUGH: usize = 100;
+    /// How long a busy machine may take for them.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn spin_while(goes_on: impl Fn() -> bool) {
+        while goes_on() {
             std::hint::spin_loop();
         }
     }
 
-    /// Samples of this thread while it spins on a core of its own.
-    fn own_samples(scope: ProfileScope) -> Option<(u64, Vec<u64>)> {
+    /// A time in which was sampled, and when this thread was met in it.
+    struct Sampled {
+        took: Duration,
+        cpu_ns: u64,
+        own_ns: Vec<u64>,
+    }
+
+    /// Samples for a while and not for a while before and after, while this thread spins.
+    fn sampled(profiler: &mut Profiler, tid: u32) -> Sampled {
+        let spin_unsampled = || {
+            let until = own_cpu_ns() + 10_000_000;
+            spin_while(|| own_cpu_ns() < until);
+        };
+        spin_unsampled();
+        let (began, before) = (Instant::now(), own_cpu_ns());
+        profiler.start().unwrap();
+        // Of the clock and not of the CPU: the ring has room for all that the core does meanwhile.
+        let until = Instant::now() + Duration::from_millis(50);
+        spin_while(|| Instant::now() < until);
+        profiler.stop().unwrap();
+        let (took, cpu_ns) = (began.elapsed(), own_cpu_ns() - before);
+        spin_unsampled();
+        let mut own_ns = Vec::new();
+        let missing = profiler.drain(&mut |sample| {
+            if sample.pid != std::process::id() || sample.tid != tid {
+                return;
+            }
+            let registers = sample.registers.unwrap();
+            assert!(registers.ip > 0 && registers.sp > 0);
+            assert!(!sample.stack.is_empty() && sample.stack.len() <= 8192);
+            own_ns.push(sample.time_ns);
+        });
+        assert_eq!((missing, profiler.drain(&mut |_| {})), (0, 0));
+        Sampled {
+            took,
+            cpu_ns,
+            own_ns,
+        }
+    }
+
+    /// Samples of this thread while it spins on one core, until there are enough.
+    fn own_samples(scope: ProfileScope) -> Option<Vec<Sampled>> {
         let before = own_affinity().unwrap();
         pin_self(&before[..1]).unwrap();
         // SAFETY: plain system call.
@@ -295,46 +341,53 @@ mod tests {
             rate: DEFAULT_RATE,
             slice_seconds: 0.2,
         };
-        let mut profiler = match Profiler::open(&spec) {
-            Ok(profiler) => profiler,
-            Err(problem) => {
-                restore(&before).unwrap();
+        let opened = Profiler::open(&spec);
+        let samples = opened.map(|mut profiler| {
+            let (began, mut all, mut number) = (Instant::now(), Vec::new(), 0);
+            while number < ENOUGH && began.elapsed() < PATIENCE {
+                let one = sampled(&mut profiler, tid);
+                number += one.own_ns.len();
+                all.push(one);
+            }
+            all
+        });
+        restore(&before).unwrap();
+        samples
+            .map_err(|problem| {
                 assert!(problem.hint.is_some(), "{problem}");
                 eprintln!("SKIPPED: {problem}");
-                return None;
-            }
-        };
-        spin(Duration::from_millis(20));
-        profiler.start().unwrap();
-        spin(Duration::from_millis(200));
-        profiler.stop().unwrap();
-        spin(Duration::from_millis(50));
-        restore(&before).unwrap();
-        let mut own = Vec::new();
-        let missing = profiler.drain(&mut |sample| {
-            if sample.pid != std::process::id() || sample.tid != tid {
-                return;
-            }
-            let registers = sample.registers.unwrap();
-            assert!(registers.ip > 0 && registers.sp > 0);
-            assert!(!sample.stack.is_empty() && sample.stack.len() <= 8192);
-            own.push(sample.time_ns);
-        });
-        assert_eq!(profiler.drain(&mut |_| {}), 0);
-        Some((missing, own))
+            })
+            .ok()
     }
 
     #[test]
     fn time_of_a_thread_is_sampled_evenly_and_only_between_start_and_stop() {
         for scope in [ProfileScope::Core, ProfileScope::Process] {
-            let Some((missing, own)) = own_samples(scope) else {
+            let Some(all) = own_samples(scope) else {
                 continue;
             };
-            assert_eq!(missing, 0);
-            // Others may have had the core for a while.
-            assert!((20..=260).contains(&own.len()), "{scope:?} {}", own.len());
-            let took = own.last().unwrap() - own.first().unwrap();
-            assert!(took < 400_000_000, "{took} ns");
+            let rate = f64::from(DEFAULT_RATE);
+            for Sampled { took, own_ns, .. } in &all {
+                let number = to_f64(count(own_ns.len()));
+                assert!(
+                    number <= took.as_secs_f64() * rate + 2.0,
+                    "{number} in {took:?}"
+                );
+                let (Some(first), Some(last)) = (own_ns.first(), own_ns.last()) else {
+                    continue;
+                };
+                let between = Duration::from_nanos(last - first);
+                assert!(between <= *took, "{scope:?}: {between:?} in {took:?}");
+            }
+            let number: usize = all.iter().map(|one| one.own_ns.len()).sum();
+            assert!(number >= ENOUGH, "{scope:?}: {number} in {PATIENCE:?}");
+            // While the machine's owner has the core, CPU time may pass without samples.
+            let cpu = Duration::from_nanos(all.iter().map(|one| one.cpu_ns).sum());
+            let least = cpu.as_secs_f64() * rate / 10.0;
+            assert!(
+                to_f64(count(number)) >= least,
+                "{scope:?}: {number} in {cpu:?}"
+            );
         }
     }
 

@@ -166,7 +166,7 @@ fn nanoseconds(time: Duration) -> u64 {
 }
 
 /// CPU of the calling thread.
-fn own_cpu_ns() -> u64 {
+pub(crate) fn own_cpu_ns() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,

@@ -160,7 +160,7 @@ impl Entry {
                 comparison: comparison(&plan),
             })
         };
-        read().map_err(store_problem_of)
+        read().map_err(store_problem)
     }
 
     /// Its base.
@@ -214,10 +214,6 @@ static MADE_BY: LazyLock<String> = LazyLock::new(|| {
     let here = [include_str!("entry.rs"), include_str!("secret.rs")];
     format!("{ANALYSIS} {}", digest(&here.concat()))
 });
-
-fn store_problem_of(error: deltabench_store::StoreError) -> Problem {
-    store_problem(error)
-}
 
 fn cells(name: &str, plan: &Plan, store: &Store) -> Result<Vec<Cell>, Problem> {
     let series = series_of_run(name, plan, store)?;

@@ -2,7 +2,12 @@
 
 use deltabench_model::problem::Problem;
 use rusqlite::ErrorCode;
+use std::io;
 use std::path::{Path, PathBuf};
+
+/// What to do once the disk of a lab has space again. A run that is finished has its reports written then.
+pub const FREE_SPACE: &str = "free some space, then `deltabench resume` if a run had begun, else give the \
+                              command again: what was measured is kept";
 
 /// A failure of the store. Whatever was committed before it is still there.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +17,7 @@ pub enum StoreError {
     Directory {
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// There is no store in this lab.
     #[error("no runs here: {path} does not exist")]
@@ -96,8 +101,10 @@ impl StoreError {
         { source.sqlite_error_code() }.is_some_and(|code| refused.contains(&code))
     }
 
-    fn hint(&self) -> &'static str {
+    /// What to do next.
+    pub fn hint(&self) -> &'static str {
         match self {
+            Self::Directory { source, .. } if is_of_space(source) => FREE_SPACE,
             Self::Directory { .. } => "name another place with --lab DIR",
             Self::Missing { .. } => {
                 "start a run with `deltabench compare`, or name the lab with --lab DIR"
@@ -107,14 +114,13 @@ impl StoreError {
             }
             Self::Foreign { .. } => "name another lab with --lab DIR; the file is unchanged",
             Self::UnknownRun { .. } => "`deltabench list` shows all runs",
-            Self::Full { .. } => {
-                "free some space, then `deltabench resume`: finished visits are kept"
-            }
+            Self::Full { .. } => FREE_SPACE,
             Self::Sqlite { .. } if self.is_of_read_only() => {
                 "make the lab writable for this user, or copy it and name the copy with --lab DIR"
             }
             Self::Sqlite { .. } => {
-                "check the disk and the permissions, then `deltabench resume`: finished visits are kept"
+                "check the disk and the permissions, then `deltabench resume` if a run had begun, else give \
+                 the command again: what was measured is kept"
             }
             Self::Archive { .. } => {
                 "nothing was deleted; check the disk, or put the file back from a copy of the lab"
@@ -123,6 +129,11 @@ impl StoreError {
             Self::Misuse { .. } => "this is a bug in deltabench; please report it",
         }
     }
+}
+
+fn is_of_space(error: &io::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
 }
 
 impl From<StoreError> for Problem {
@@ -136,5 +147,28 @@ impl From<StoreError> for Problem {
             )),
             _ => problem,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_has_one_way_out_where_tables_and_where_files_are_written() {
+        let directory = |kind: io::ErrorKind| StoreError::Directory {
+            path: "/lab".into(),
+            source: kind.into(),
+        };
+        let full = StoreError::Full {
+            path: "/lab/deltabench.sqlite".into(),
+            source: rusqlite::Error::InvalidQuery,
+        };
+        assert_eq!(full.hint(), FREE_SPACE);
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+            assert_eq!(directory(kind).hint(), FREE_SPACE);
+        }
+        let denied = directory(io::ErrorKind::PermissionDenied);
+        assert_eq!(denied.hint(), "name another place with --lab DIR");
     }
 }

@@ -40,7 +40,7 @@ mod withdrawals;
 
 pub use annotations::{AnchorChange, Annotation, AnnotationKind};
 pub use derived::DERIVED_NAME;
-pub use error::StoreError;
+pub use error::{FREE_SPACE, StoreError};
 pub use finished::FinishedRun;
 pub use kept::Kept;
 pub use ledger::{LedgerLine, PlaceboResult, RecordedRatio};

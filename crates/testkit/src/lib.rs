@@ -12,6 +12,7 @@
 pub mod cluster;
 pub mod fake;
 pub mod installations;
+pub mod kinds;
 pub mod labs;
 pub mod ledger;
 pub mod small_run;
@@ -20,4 +21,5 @@ pub mod year;
 pub use cluster::Cluster;
 pub use fake::{Authentication, Behaviour, FakeServer, Record, Trouble};
 pub use installations::{installations, whole_installation};
+pub use kinds::small_insert;
 pub use ledger::ledger_lines;

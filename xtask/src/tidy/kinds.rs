@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 
 /// Where all kinds may be named: their rooms, the enum of them with their setups, what a user types (commands
-/// and tables of experiment files), and what speaks their protocols.
-const ROOMS: [&str; 7] = [
+/// and tables of experiment files), what speaks their protocols, and small setups for tests.
+const ROOMS: [&str; 8] = [
     "crates/cli/src/kinds",
     "crates/driver/",
     "crates/engine/",
     "crates/experiment/src/kinds",
     "crates/kinds/",
     "crates/model/src/work",
+    "crates/testkit/src/kinds",
     "crates/workload/",
 ];
 

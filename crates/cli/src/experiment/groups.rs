@@ -103,7 +103,8 @@ mod tests {
     use super::*;
     use deltabench_model::plan::{ExperimentPart, WorkloadSource};
     use deltabench_model::work::Work;
-    use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing};
+    use deltabench_model::work::insert::InsertSetup;
+    use deltabench_testkit::small_insert;
     use deltabench_testkit::small_run::plan;
 
     /// A part with so many candidates.
@@ -198,17 +199,8 @@ mod tests {
     fn servers_in_turns_have_the_settings_of_the_largest_group() {
         let mut plan = part(5);
         plan.work = Work::Insert(InsertSetup {
-            clients: 1,
-            shared_table: false,
-            partitions: 0,
-            rows: 1000,
-            write_rows: 500,
-            query_seconds: 1,
-            steps: InsertStep::published(&[100]),
-            pacing: Pacing::Spread,
-            settle_seconds: None,
-            long_transaction_seconds: None,
             turns: 20,
+            ..small_insert()
         });
         let done = grouped(planned(plan), Some(4), &machine(1 << 20)).unwrap();
         let sizes: Vec<usize> = done

@@ -213,20 +213,16 @@ const fn index_of(count: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_testkit::small_insert;
 
     fn setup(pacing: Pacing) -> InsertSetup {
         InsertSetup {
             clients: 4,
-            shared_table: false,
-            partitions: 0,
-            rows: 1000,
             write_rows: 5000,
             query_seconds: 10,
             steps: Vec::new(),
             pacing,
-            settle_seconds: None,
-            long_transaction_seconds: None,
-            turns: 0,
+            ..small_insert()
         }
     }
 

@@ -8,7 +8,7 @@ use deltabench_driver::insert::{InsertPosition, StepOutcome, StepRunner, StepSpe
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::slice::VoidReason;
 use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep, Pacing, RoleTally};
-use deltabench_testkit::{Behaviour, FakeServer, Trouble};
+use deltabench_testkit::{Behaviour, FakeServer, Trouble, small_insert};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use std::sync::atomic::AtomicBool;
@@ -18,16 +18,10 @@ use std::time::{Duration, Instant};
 fn setup(clients: u32) -> InsertSetup {
     InsertSetup {
         clients,
-        shared_table: false,
-        partitions: 0,
         rows: 2000,
         write_rows: 30_000,
         query_seconds: 2,
-        steps: InsertStep::published(&[100]),
-        pacing: Pacing::Spread,
-        settle_seconds: Some(0),
-        long_transaction_seconds: None,
-        turns: 0,
+        ..small_insert()
     }
 }
 

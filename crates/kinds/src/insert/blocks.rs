@@ -3,7 +3,7 @@
 use super::baton::Baton;
 use super::pass::{Pass, StepEnd, steps};
 use super::progress::progress_of;
-use crate::passes::{PassEnd, PassKind, Place, Turn, settled};
+use crate::passes::{PassAlone, PassEnd, Place, Turn, settled};
 use crate::settling::SettleEnd;
 use deltabench_driver::insert::InsertPosition;
 use deltabench_model::plan::CellId;
@@ -16,7 +16,7 @@ pub(super) struct Steps<'p> {
     pub(super) setup: &'p InsertSetup,
 }
 
-impl PassKind for Steps<'_> {
+impl PassAlone for Steps<'_> {
     fn pass(
         &mut self,
         session: &mut Session<'_>,

@@ -348,21 +348,17 @@ pub fn cells(setup: &InsertSetup) -> Vec<Cell> {
 pub(crate) mod tests {
     use super::*;
     use deltabench_model::units::to_u64;
-    use deltabench_model::work::insert::Pacing;
+    use deltabench_testkit::small_insert;
 
     pub(crate) fn setup() -> InsertSetup {
         InsertSetup {
             clients: 2,
-            shared_table: false,
-            partitions: 0,
             rows: 10_000,
             write_rows: 5000,
             query_seconds: 10,
             steps: InsertStep::published(&[100, 500]),
-            pacing: Pacing::Spread,
             settle_seconds: Some(1),
-            long_transaction_seconds: None,
-            turns: 0,
+            ..small_insert()
         }
     }
 

@@ -50,16 +50,6 @@ impl PassKind for StepsInTurns<'_> {
         Ok(())
     }
 
-    /// All turns are those of one server.
-    fn pass(
-        &mut self,
-        session: &mut Session<'_>,
-        turn: Turn<'_>,
-        place: &mut Place<'_>,
-    ) -> Result<PassEnd, Problem> {
-        self.passes(session, &[turn], place)
-    }
-
     /// Afterwards no server is frozen any more.
     fn passes(
         &mut self,

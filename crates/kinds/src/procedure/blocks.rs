@@ -3,7 +3,7 @@
 use super::pass::{Load, LoadEnd, Pass};
 use super::record::TestRecord;
 use super::stages::{Stage, settling, stages, warmup};
-use crate::passes::{PassEnd, PassKind, Place, Turn, settled};
+use crate::passes::{PassAlone, PassEnd, Place, Turn, settled};
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{seconds, to_f64};
@@ -30,7 +30,7 @@ impl<'p> Tests<'p> {
     }
 }
 
-impl PassKind for Tests<'_> {
+impl PassAlone for Tests<'_> {
     fn pass(
         &mut self,
         session: &mut Session<'_>,

@@ -15,21 +15,18 @@ use deltabench_model::work::Work;
 use deltabench_model::work::insert::{
     InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally,
 };
+use deltabench_testkit::small_insert;
 
 /// All steps with one rate, two clients.
 pub fn setup() -> InsertSetup {
     InsertSetup {
         clients: 2,
-        shared_table: false,
-        partitions: 0,
         rows: 400_000,
         write_rows: 100_000,
         query_seconds: 20,
-        steps: InsertStep::published(&[100]),
         pacing: Pacing::Burst,
         settle_seconds: None,
-        long_transaction_seconds: None,
-        turns: 0,
+        ..small_insert()
     }
 }
 

@@ -9,12 +9,13 @@ use deltabench_model::installation::Installation;
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
-use deltabench_model::work::insert::{InsertRole, InsertSetup, InsertStep, Pacing};
+use deltabench_model::work::insert::{InsertRole, InsertSetup};
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
 use deltabench_run::schedule::pass_order;
 use deltabench_run::session::{Clock, MachineClock, Session, SessionEnd};
 use deltabench_store::{RunState, Store};
+use deltabench_testkit::small_insert;
 use deltabench_workload::Library;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,16 +25,10 @@ fn small(installations: &[&Installation], blocks: u32) -> Plan {
     let mut plan = plan(installations, Vec::new(), 2000);
     let setup = InsertSetup {
         clients: 2,
-        shared_table: false,
-        partitions: 0,
         rows: 2000,
         write_rows: 1000,
-        query_seconds: 1,
-        steps: InsertStep::published(&[100]),
-        pacing: Pacing::Spread,
         settle_seconds: Some(1),
-        long_transaction_seconds: None,
-        turns: 0,
+        ..small_insert()
     };
     plan.cells = cells(&setup);
     plan.timing.blocks = blocks;

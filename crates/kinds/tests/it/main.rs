@@ -28,6 +28,7 @@ mod pgbench_servers;
 mod ping;
 mod replay;
 mod rocksdb;
+mod sustained;
 
 use deltabench_compare::Records;
 use deltabench_compare::comparison::Comparison;

@@ -14,6 +14,7 @@ use deltabench_model::work::Work;
 use deltabench_model::work::insert::{
     InsertRole, InsertSecond, InsertSetup, InsertStep, Pacing, RoleTally,
 };
+use deltabench_testkit::small_insert;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use std::collections::HashMap;
@@ -24,16 +25,13 @@ const START: u64 = 1_763_721_780_000_000_000;
 pub fn setup() -> InsertSetup {
     InsertSetup {
         clients: 2,
-        shared_table: false,
-        partitions: 0,
         rows: 400_000,
         write_rows: 200_000,
         query_seconds: 60,
         steps: InsertStep::published(&[100, 500, 1000]),
         pacing: Pacing::Burst,
         settle_seconds: None,
-        long_transaction_seconds: None,
-        turns: 0,
+        ..small_insert()
     }
 }
 

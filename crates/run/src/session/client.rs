@@ -114,23 +114,16 @@ mod tests {
     use crate::planning::tests::plan_of;
     use deltabench_model::plan::Pins;
     use deltabench_model::threads::ClientThreads;
-    use deltabench_model::work::insert::{InsertSetup, Pacing};
+    use deltabench_model::work::insert::InsertSetup;
+    use deltabench_testkit::small_insert;
 
     #[test]
     fn threads_of_the_insert_benchmark_are_the_limit_when_they_never_wait() {
         let mut plan = plan_of(&["a", "b"], 8);
         let mut setup = InsertSetup {
             clients: 8,
-            shared_table: false,
-            partitions: 0,
-            rows: 1000,
-            write_rows: 500,
-            query_seconds: 1,
             steps: Vec::new(),
-            pacing: Pacing::Spread,
-            settle_seconds: None,
-            long_transaction_seconds: None,
-            turns: 0,
+            ..small_insert()
         };
         plan.work = Work::Insert(setup.clone());
         plan.jobs = ClientThreads {

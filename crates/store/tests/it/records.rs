@@ -3,8 +3,9 @@ use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::record::Record;
 use deltabench_model::slice::VoidReason;
 use deltabench_model::work::Work;
-use deltabench_model::work::insert::{InsertSetup, InsertStep, Pacing};
+use deltabench_model::work::insert::{InsertSetup, InsertStep};
 use deltabench_store::{RunState, Store, StoreError};
+use deltabench_testkit::small_insert;
 
 fn record(server: ServerId, cell: CellId, operations: u64) -> Record {
     Record {
@@ -62,17 +63,9 @@ fn a_pass_is_done_when_all_servers_have_all_of_its_records_good() {
     let mut store = Store::open(lab.path()).unwrap();
     let mut plan = plan();
     plan.work = Work::Insert(InsertSetup {
-        clients: 1,
-        shared_table: false,
-        partitions: 0,
-        rows: 1000,
         write_rows: 250,
-        query_seconds: 1,
         steps: vec![InsertStep::LoadRows],
-        pacing: Pacing::Spread,
-        settle_seconds: None,
-        long_transaction_seconds: None,
-        turns: 0,
+        ..small_insert()
     });
     store
         .create_run("one", &plan, RunState::Running, 5)
