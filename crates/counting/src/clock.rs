@@ -8,6 +8,7 @@
 
 use crate::allocator;
 use deltabench_model::profile::{Grower, Node, NodeId, Profile};
+use deltabench_server::Counter;
 
 /// Functions that do, or lead to, what the clock calls for: now and then, where an operation would do it each
 /// time.
@@ -35,8 +36,8 @@ const EACH_TIME: (i64, i64) = (1, 20);
 /// as some windows have operations.
 const OF_REPORTS: [&str; 4] = ["flush", "pending_entry", "send_", "kind_info"];
 
-/// A profile without what the clock called for in so many operations, and with the allocator's work at a
-/// fixed price.
+/// A profile without what the clock called for in so many operations and without our own library, and with the
+/// allocator's work at a fixed price.
 pub fn without(profile: &Profile, operations: u64) -> Profile {
     let operations = i64::try_from(operations).unwrap_or(i64::MAX);
     let root = profile
@@ -57,6 +58,8 @@ pub fn without(profile: &Profile, operations: u64) -> Profile {
                 left.take(NodeId::ROOT, node.instructions, node.calls);
                 Some(Place::at(NodeId::ROOT))
             }
+            // What it calls is called by whoever has called it.
+            (_, Some(above), Some(function)) if Counter::is_own(&function.name) => Some(above),
             (_, Some(above), Some(function)) if !is_left_out(profile, node, operations) => {
                 if above.is_priced && !allocator::fills(&function.name) {
                     Some(above)
@@ -273,6 +276,23 @@ mod tests {
             ["PostgresMain", "repalloc", "realloc", "_int_realloc", copy]
         );
         assert_eq!(parents, [0, 0, 1, 2, 2]);
+    }
+
+    #[test]
+    fn our_own_function_in_a_backend_is_left_out_and_what_it_calls_stays() {
+        let reading = |ours: bool| {
+            let mut grower = Grower::new("PostgresMain");
+            let mut caller = grower.child(NodeId::ROOT, "secure_raw_read", "postgres");
+            grower.take(caller, 900, 80);
+            if ours {
+                caller = grower.child(caller, "dlb", "libdeltabench_mark.so");
+                grower.take(caller, 400, 80);
+            }
+            let read = grower.child(caller, "recv", "libc.so.6");
+            grower.take(read, 800, 80);
+            grower.grown().of(40)
+        };
+        assert_eq!(without(&reading(true), 40), reading(false));
     }
 
     #[test]

@@ -215,9 +215,7 @@ impl Cluster {
         let ready = self
             .wait_until_ready(&mut server, port)
             .and_then(|()| self.set_password(&server.running))
-            .and_then(|()| {
-                preload::check_preloaded(&slot.environment, server.running.postmaster_pid)
-            });
+            .and_then(|()| preload::check_preloaded(&environment, server.running.postmaster_pid));
         if let Err(problem) = ready {
             self.end(server, ABANDON_STEPS);
             return Err(problem);
@@ -269,7 +267,7 @@ impl Cluster {
         tree::remove_tree(&counts)?;
         tree::make_directory(&counts, 0o700, self.user.owner())?;
         let arguments = counter.arguments(&counts, &server, own);
-        let environment = [Counter::environment(&counts), slot.environment.clone()].concat();
+        let environment = Counter::environment(&counts, &slot.environment)?;
         Ok((counter.program().to_path_buf(), arguments, environment))
     }
 

@@ -3,8 +3,11 @@
 //! The counter writes what a process has counted since the last time, by function and call path, before that
 //! process runs a function that is named here. A backend runs it when a client asks for
 //! [`Counter::MARK_SQL`], so a client marks the ends of what is counted in the stream of its statements.
-//! Backends are forked and not started, and what speaks to the counter from outside does not reach those.
+//! Backends are forked and not started, and what speaks to the counter from outside does not reach those. A
+//! small library in each of them asks the counter to begin when the first mark comes (`mark.c`).
 
+use crate::failure::failed;
+use crate::preload::{self, PRELOAD};
 use deltabench_model::problem::Problem;
 use deltabench_proc::program;
 use std::ffi::OsString;
@@ -22,20 +25,26 @@ pub(crate) const COUNTS: &str = "counts";
 /// statement. A longer path is completed by its callers.
 const CALLERS: u32 = 20;
 
-/// The same where nobody asks for call paths: enough to know what the clock called for. A backend then starts
-/// twice as fast, and a first operation takes a third of the time.
+/// The same where nobody asks for call paths: enough to know what the clock called for. A first operation then
+/// takes a third of the time.
 const FEW_CALLERS: u32 = 6;
 
 /// The function before which counts are written, and the statement that runs it.
 const MARK: &str = "pg_backend_pid";
 
-/// A backend runs this when it has started: the counter forgets the start, with its thousands of call paths
-/// that nobody reads. It is the same function from 9.6 to 18; where a compiler has taken it in, only the
-/// files of the first marks are longer.
-const STARTED: &str = "BeginReportingGUCOptions";
-
 /// A process runs this when it ends: else the counter would write, at its end, all that it did.
 const ENDS: &str = "proc_exit";
+
+/// The library that has a backend counted from its first mark on, built with this program.
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libdeltabench_mark.so"));
+/// File name of the library.
+const LIBRARY_NAME: &str = "libdeltabench_mark.so";
+/// Its function, in the place of the C library's `recv`.
+const LIBRARY_FUNCTION: &str = "dlb";
+
+/// Counts nothing before it is asked to: all that comes before goes five times as slow as without a counter,
+/// and not fifty times.
+const NOT_AT_START: &str = "--instr-atstart=no";
 
 /// A counter of instructions on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,8 +112,8 @@ impl Counter {
         own: Vec<OsString>,
     ) -> Vec<OsString> {
         let when = [
+            NOT_AT_START.to_owned(),
             format!("--dump-before={MARK}"),
-            format!("--zero-before={STARTED}"),
             format!("--zero-before={ENDS}"),
         ];
         self.told(directory, when, program, own)
@@ -119,8 +128,7 @@ impl Counter {
         program: &Path,
         own: Vec<OsString>,
     ) -> (PathBuf, Vec<OsString>, Vec<(String, String)>) {
-        // All that is not asked for goes five times as slow as without a counter, and not fifty times.
-        let when = ["--instr-atstart=no".to_owned()];
+        let when = [NOT_AT_START.to_owned()];
         let arguments = self.told(directory, when, program, own);
         let scratch = ("TMPDIR".to_owned(), directory.display().to_string());
         (self.program.clone(), arguments, vec![scratch])
@@ -154,13 +162,36 @@ impl Counter {
         arguments
     }
 
-    /// Variables of its environment.
-    pub(crate) fn environment(directory: &Path) -> Vec<(String, String)> {
-        vec![
+    /// Whether this function is ours, in each backend that is counted: what it does is no part of a count.
+    #[must_use]
+    pub fn is_own(function: &str) -> bool {
+        function == LIBRARY_FUNCTION
+    }
+
+    /// Writes the library into the directory of counts; variables of the server's environment, with those that
+    /// it has of its own.
+    ///
+    /// Errors: a directory that cannot be written or that the dynamic linker cannot take.
+    pub(crate) fn environment(
+        directory: &Path,
+        own: &[(String, String)],
+    ) -> Result<Vec<(String, String)>, Problem> {
+        let library = preload::place(directory, LIBRARY_NAME)?;
+        std::fs::write(&library, LIBRARY).map_err(|error| failed("write", &library, &error))?;
+        let library = preload::readable(&library)?;
+        let mut all = vec![
             (COUNTED_MARK.0.to_owned(), COUNTED_MARK.1.to_owned()),
             // Its scratch files go where everything of the server goes.
             ("TMPDIR".to_owned(), directory.display().to_string()),
-        ]
+        ];
+        let (others, rest): (Vec<_>, Vec<_>) =
+            own.iter().cloned().partition(|(name, _)| name == PRELOAD);
+        all.extend(rest);
+        let libraries: Vec<String> = std::iter::once(library.display().to_string())
+            .chain(others.into_iter().map(|(_, library)| library))
+            .collect();
+        all.push((PRELOAD.to_owned(), libraries.join(preload::SEPARATOR)));
+        Ok(all)
     }
 }
 
@@ -200,5 +231,22 @@ mod tests {
         );
         assert!(Counter::is_mark_in(Counter::MARK_SQL));
         assert!(!Counter::is_mark_in("SELECT pg_backend"));
+    }
+
+    #[test]
+    fn the_library_of_marks_is_loaded_before_those_that_a_server_has() {
+        let scratch = tempfile::tempdir().unwrap();
+        let variable = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let own = [variable(PRELOAD, "/w/x.so"), variable("A", "1")];
+        let found = Counter::environment(scratch.path(), &own).unwrap();
+        let value = |name: &str| {
+            let mut found = found.iter().filter(|(found, _)| found == name);
+            (found.next().map(|(_, value)| value.clone()), found.next())
+        };
+        let library = scratch.path().canonicalize().unwrap().join(LIBRARY_NAME);
+        let both = format!("{}:/w/x.so", library.display());
+        assert_eq!(value(PRELOAD), (Some(both), None));
+        assert_eq!(value("A"), (Some("1".to_owned()), None));
+        assert!(library.is_file());
     }
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// The variable of the dynamic linker.
 pub(crate) const PRELOAD: &str = "LD_PRELOAD";
+/// Between two libraries in it.
+pub(crate) const SEPARATOR: &str = ":";
 
 /// Where a library of this name goes in a workspace's directory.
 ///
@@ -45,15 +47,14 @@ pub(crate) fn check_preloaded(
     environment: &[(String, String)],
     postmaster_pid: u32,
 ) -> Result<(), Problem> {
-    let Some((_, library)) = environment.iter().find(|(name, _)| name == PRELOAD) else {
+    let Some((_, libraries)) = environment.iter().find(|(name, _)| name == PRELOAD) else {
         return Ok(());
     };
-    if Process::of(postmaster_pid)
-        .mapped_files()?
-        .contains(library)
-    {
+    let mapped = Process::of(postmaster_pid).mapped_files()?;
+    let is_missing = |library: &&str| !mapped.iter().any(|file| file == library);
+    let Some(library) = libraries.split(SEPARATOR).find(is_missing) else {
         return Ok(());
-    }
+    };
     Err(
         Problem::new("the server did not load a library of deltabench")
             .detail(format!("{library} is not in /proc/{postmaster_pid}/maps"))

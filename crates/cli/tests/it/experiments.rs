@@ -66,10 +66,22 @@ fn axes(study: &Value) -> Vec<&str> {
     axes
 }
 
+/// Killed in its first part and resumed: what a whole one leaves.
 #[test]
-fn every_part_is_a_run_and_their_report_has_a_table_along_each_axis() {
+fn a_killed_experiment_goes_on_and_its_report_has_a_table_along_each_axis() {
     let lab = lab();
-    let output = lab.run(&RUN);
+    let mut child = lab.start(&RUN);
+    lab.wait_for(&mut child, "block 1/2");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.wait_until_no_servers();
+    let states = || -> Vec<RunState> {
+        let store = Store::open_existing(&lab.path().join("lab")).unwrap();
+        let runs = store.runs().unwrap();
+        runs.iter().map(|run| run.state).collect()
+    };
+    assert_eq!(states(), [RunState::Running, RunState::Planned]);
+    let output = lab.run(&["resume", "last", "--huge-pages", "off"]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     let store = Store::open_existing(&lab.path().join("lab")).unwrap();
@@ -118,26 +130,6 @@ fn every_part_is_a_run_and_their_report_has_a_table_along_each_axis() {
         (of(2, "work_mem"), of(3, "work_mem")),
         ("4096".into(), "8192".into())
     );
-    assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
-}
-
-#[test]
-fn a_killed_experiment_goes_on_with_what_is_left_of_it() {
-    let lab = lab();
-    let mut child = lab.start(&RUN);
-    lab.wait_for(&mut child, "block 1/2");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    lab.wait_until_no_servers();
-    let state = |lab: &Lab| {
-        let store = Store::open_existing(&lab.path().join("lab")).unwrap();
-        let runs = store.runs().unwrap();
-        runs.iter().map(|run| run.state).collect::<Vec<_>>()
-    };
-    assert_eq!(state(&lab), [RunState::Running, RunState::Planned]);
-    let output = lab.run(&["resume", "last", "--huge-pages", "off"]);
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    assert_eq!(state(&lab), [RunState::Finished, RunState::Finished]);
     assert!(lab.servers().is_empty() && lab.workspaces().is_empty());
 }
 

@@ -44,10 +44,15 @@ fn a_real_server_takes_every_builtin_workload() {
         let mut login = cluster.login();
         login.options = vec![("search_path".into(), "s".into())];
         let servers = [(cluster.endpoint(), login)];
+        // Tables that nobody has written to serve the next workload too.
+        let mut are_fresh = false;
         for definition in Library::builtin().unwrap().all() {
             let name = &definition.name;
             for clients in [1, 3] {
-                load(&mut admin);
+                if !are_fresh {
+                    load(&mut admin);
+                }
+                are_fresh = !definition.writes;
                 let executable = definition.compile(&SIZE).unwrap();
                 let spec = LaneSpec {
                     servers: &servers,
