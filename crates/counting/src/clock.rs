@@ -36,7 +36,7 @@ const EACH_TIME: (i64, i64) = (1, 20);
 /// as some windows have operations.
 const OF_REPORTS: [&str; 4] = ["flush", "pending_entry", "send_", "kind_info"];
 
-/// A profile without what the clock called for in so many operations and without our own library, and with the
+/// A profile without what the clock called for in so many operations, without our own library, and with the
 /// allocator's work at a fixed price.
 pub fn without(profile: &Profile, operations: u64) -> Profile {
     let operations = i64::try_from(operations).unwrap_or(i64::MAX);

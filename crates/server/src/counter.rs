@@ -25,8 +25,8 @@ pub(crate) const COUNTS: &str = "counts";
 /// statement. A longer path is completed by its callers.
 const CALLERS: u32 = 20;
 
-/// The same where nobody asks for call paths: enough to know what the clock called for. A first operation then
-/// takes a third of the time.
+/// The same where nobody asks for call paths: enough to know what the clock called for. A first operation
+/// then takes a third of the time.
 const FEW_CALLERS: u32 = 6;
 
 /// The function before which counts are written, and the statement that runs it.
@@ -168,8 +168,8 @@ impl Counter {
         function == LIBRARY_FUNCTION
     }
 
-    /// Writes the library into the directory of counts; variables of the server's environment, with those that
-    /// it has of its own.
+    /// Writes the library into the directory of counts; variables of the server's environment, with those
+    /// that it has of its own.
     ///
     /// Errors: a directory that cannot be written or that the dynamic linker cannot take.
     pub(crate) fn environment(
