@@ -165,7 +165,8 @@ pub enum Command {
         after_help = "Example: deltabench nightly --anchor postgres:17.11 git:/src/pg@master+o2_aligned \
                       -- --quick\n\n\
                       Exit codes: 0 no regression is confirmed, 1 one is, 2 bad request, 3 something is \
-                      suspected, 4 host unfit, 5 could not measure, 130 interrupted."
+                      suspected, 4 host unfit or other load disturbed all cells, 5 could not measure, \
+                      130 interrupted."
     )]
     Nightly(NightlyArguments),
     /// Say of a change what it is: explained by something else, or expected

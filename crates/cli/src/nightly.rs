@@ -38,6 +38,9 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use tries::{Try, tries};
 
+/// Exit code of a night in which other load disturbed all cells: it must not look like one without a change.
+const UNFIT: u8 = 4;
+
 /// Exit codes of a comparison after which its result can be looked at.
 const HAS_A_RESULT: [u8; 3] = [0, 1, 3];
 
@@ -457,7 +460,8 @@ fn conclude(
         print_stdout(&night.lines.join("\n"))?;
         code = match (night.regressed, night.is_open) {
             (true, _) => 1,
-            (false, true) if code == 0 => 3,
+            (false, true) if code != 1 => 3,
+            _ if code == 0 && !night.could_say => UNFIT,
             _ => code,
         };
     }
@@ -533,6 +537,41 @@ mod tests {
         // Without these runs the night would say nothing of it.
         let none = changes_of_runs(&host, &BTreeSet::new(), &store).unwrap();
         assert!(!none.regressed && !none.is_open);
+    }
+
+    #[test]
+    fn a_night_that_other_load_disturbed_does_not_say_that_nothing_changed() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(directory.path()).unwrap();
+        let mut night = |name: &str, cells: usize| {
+            let plan = deltabench_testkit::labs::plan(8);
+            let at = now().1 - 3_600_000;
+            deltabench_testkit::labs::add(&mut store, (name, &plan), at);
+            let mut slices = deltabench_testkit::small_run::slices([0.5, 1.0, 1.0]);
+            for slice in &mut slices {
+                let is_disturbed = usize::try_from(slice.cell.0).unwrap() < cells;
+                slice.steal_ns = is_disturbed.then_some(slice.duration_ns / 10);
+            }
+            deltabench_testkit::small_run::keep_slices(&mut store, name, &slices);
+            store
+                .finish_run(name, RunState::Finished, at + 600_000)
+                .unwrap();
+            let host = hosts(&store, &METRICS, None).unwrap().remove(0);
+            changes_of_runs(&host, &BTreeSet::from([name.to_owned()]), &store).unwrap()
+        };
+        let some = night("some", 1);
+        let words: Vec<&str> = some
+            .lines
+            .iter()
+            .flat_map(|line| line.split_whitespace())
+            .collect();
+        let said = words.join(" ");
+        assert!(
+            some.could_say && said.contains("disturbed 1 of 3 cells of these runs"),
+            "{said}"
+        );
+        let all = night("all", 3);
+        assert!(!all.could_say && !all.regressed, "{}", all.lines.join(" "));
     }
 
     #[test]

@@ -136,6 +136,8 @@ pub fn triage(arguments: &TriageArguments, config: &Config) -> Result<u8, Failur
 /// What a night says.
 pub struct Night {
     pub lines: Vec<String>,
+    /// Whether other load left at least one cell of its runs in which a change could be seen.
+    pub could_say: bool,
     /// Whether its runs confirmed a regression of at least δ that nobody has explained.
     pub regressed: bool,
     /// Whether something is suspected that they raised or tried.
@@ -171,8 +173,11 @@ pub fn changes_of_runs(
         ),
         _ => lines.extend(shown::changes(host, &own, &said)),
     }
+    let (disturbed, cells) = host.disturbed_of_runs(runs);
+    lines.extend(shown::disturbed((disturbed, cells), "cells of these runs"));
     Ok(Night {
         lines,
+        could_say: disturbed < cells || cells == 0,
         regressed: standing()
             .filter(is_confirmed)
             .any(|one| shown::is_worse(host, one)),

@@ -468,12 +468,14 @@ impl HostTrend {
     /// Runs of some cells that other load disturbed, and all: those count for levels only. By run and cell.
     pub fn disturbed(&self, is_meant: impl Fn(usize) -> bool) -> (usize, usize) {
         let cells = self.measured.iter().flat_map(|run| &run.cells);
-        let known: Vec<bool> = cells
-            .filter(|cell| is_meant(cell.series))
-            .map(|cell| cell.is_sound)
-            .collect();
-        let disturbed = known.iter().filter(|is_sound| !**is_sound);
-        (disturbed.count(), known.len())
+        disturbed(cells.filter(|cell| is_meant(cell.series)))
+    }
+
+    /// The same of all cells of these runs.
+    pub fn disturbed_of_runs(&self, names: &BTreeSet<String>) -> (usize, usize) {
+        let runs = self.runs.iter().zip(&self.measured);
+        let own = runs.filter(|(run, _)| names.contains(&run.name));
+        disturbed(own.flat_map(|(_, run)| &run.cells))
     }
 
     /// Whether a confirmed change lies inside of another one, in the same cell and direction.
@@ -601,4 +603,11 @@ fn builds(versions: &[Version]) -> Vec<Build> {
         builds.push(build(version, line));
     }
     builds
+}
+
+/// Those that other load disturbed, and all.
+fn disturbed<'a>(cells: impl Iterator<Item = &'a Measured>) -> (usize, usize) {
+    let count =
+        |(disturbed, all), cell: &Measured| (disturbed + usize::from(!cell.is_sound), all + 1);
+    cells.fold((0, 0), count)
 }

@@ -118,7 +118,8 @@ pub fn keep_servers(store: &mut Store, run: &str, (shares, luck): Shares<'_>) {
     keep_slices(store, run, &slices);
 }
 
-fn keep_slices(store: &mut Store, run: &str, all: &[Slice]) {
+/// Stores slices, each visit's together.
+pub fn keep_slices(store: &mut Store, run: &str, all: &[Slice]) {
     let visit = |slice: &Slice| (slice.block, slice.cell);
     for own in all.chunk_by(|one, next| visit(one) == visit(next)) {
         let (block, cell) = visit(&own[0]);

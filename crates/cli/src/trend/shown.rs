@@ -71,7 +71,7 @@ fn host_changes(host: &HostTrend) -> Vec<String> {
 }
 
 /// What does not raise or confirm anything.
-fn disturbed((disturbed, all): (usize, usize), of: &str) -> Vec<String> {
+pub fn disturbed((disturbed, all): (usize, usize), of: &str) -> Vec<String> {
     if disturbed == 0 {
         return Vec::new();
     }
