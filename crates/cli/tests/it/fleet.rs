@@ -262,6 +262,13 @@ fn gathering_may_be_killed_and_repeated_and_bad_files_are_refused_by_name() {
     let fleet = Fleet::new();
     fleet.run("a", "ms=1", &[]);
     let (lab, spool) = (fleet.lab.path().join("lab"), fleet.spool());
+    // The job that gathers if nobody watches may end later. It must not take what is put back below.
+    wait_for("the job that gathers", || {
+        let logs = fs::read_dir(spool.join("log")).unwrap().flatten();
+        let mut said = logs.map(|log| fs::read_to_string(log.path()).unwrap_or_default());
+        said.any(|said| said.contains("would end with"))
+            .then_some(())
+    });
     let whole = content(&lab);
     let from = fleet.store();
     let (execution, units) = {
