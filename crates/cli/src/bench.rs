@@ -33,7 +33,7 @@ use std::sync::atomic::AtomicBool;
 /// Exit code of a run in which nothing was compared.
 const NOTHING_COMPARED: u8 = 5;
 /// Exit code of a run on a host that is unfit.
-const UNFIT: u8 = 4;
+pub const UNFIT: u8 = 4;
 
 /// A run that was measured, as far as it came.
 pub struct Measured {

@@ -6,6 +6,7 @@ mod tries;
 use crate::arguments::global::Global;
 use crate::arguments::trend::NightlyArguments;
 use crate::arguments::{Arguments, Command};
+use crate::bench::UNFIT;
 use crate::clock::now;
 use crate::config::Config;
 use crate::console::{print_stdout, say};
@@ -18,7 +19,7 @@ use crate::pause;
 use crate::request;
 use crate::store::{open_store, store_problem, unusable};
 use crate::targets::resolve_servers;
-use crate::trend::{METRICS, changes_of_runs, hosts, places};
+use crate::trend::{METRICS, Night, changes_of_runs, hosts, places};
 use clap::{Args, Parser};
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::thresholds::HOUR_APART_MS;
@@ -37,9 +38,6 @@ use deltabench_trend::TRIED_FOR_MS;
 use std::collections::BTreeSet;
 use std::fs::File;
 use tries::{Try, tries};
-
-/// Exit code of a night in which other load disturbed all cells: it must not look like one without a change.
-const UNFIT: u8 = 4;
 
 /// Exit codes of a comparison after which its result can be looked at.
 const HAS_A_RESULT: [u8; 3] = [0, 1, 3];
@@ -458,18 +456,24 @@ fn conclude(
     for host in this_host(&METRICS, config)? {
         let night = changes_of_runs(&host, &own, &store)?;
         print_stdout(&night.lines.join("\n"))?;
-        code = match (night.regressed, night.is_open) {
-            (true, _) => 1,
-            (false, true) if code != 1 => 3,
-            _ if code == 0 && !night.could_say => UNFIT,
-            _ => code,
-        };
+        code = code_with(code, &night);
     }
     for run in store.untold().map_err(store_problem)?.intersection(&own) {
         let told = ToldByNight(now().1);
         { store.add_fact(run, (None, None), &told) }.map_err(store_problem)?;
     }
     Ok(code)
+}
+
+/// The exit code of a night with what one more metric says. One in which other load disturbed all cells must
+/// not look like one without a change.
+fn code_with(code: u8, night: &Night) -> u8 {
+    match (code, night) {
+        (_, Night { regressed, .. }) if *regressed => 1,
+        (0 | UNFIT, Night { is_open, .. }) if *is_open => 3,
+        (0, Night { could_say, .. }) if !could_say => UNFIT,
+        _ => code,
+    }
 }
 
 #[cfg(test)]
@@ -570,8 +574,10 @@ mod tests {
             some.could_say && said.contains("disturbed 1 of 3 cells of these runs"),
             "{said}"
         );
+        assert_eq!(code_with(0, &some), 0);
         let all = night("all", 3);
         assert!(!all.could_say && !all.regressed, "{}", all.lines.join(" "));
+        assert_eq!([0, 1, 3].map(|code| code_with(code, &all)), [UNFIT, 1, 3]);
     }
 
     #[test]
