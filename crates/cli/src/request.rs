@@ -180,6 +180,9 @@ fn timing(shape: &Shape, quick: bool, limits: &Limits) -> Result<Timing, Problem
             defaults::SQUEEZED_VISIT_SECONDS,
             defaults::SQUEEZED_SLICE_MS,
         ),
+        (None, None) if shape.ending.precision.is_some() => {
+            (defaults::PRECISION_VISIT_SECONDS, defaults::SLICE_MS)
+        }
         (None, None) if quick => (defaults::QUICK_VISIT_SECONDS, defaults::SLICE_MS),
         (None, None) => (defaults::VISIT_SECONDS, defaults::SLICE_MS),
     };

@@ -13,12 +13,22 @@ use deltabench_model::units::{index, to_f64, to_u64};
 use deltabench_stats::summary::median;
 use std::collections::BTreeSet;
 
+/// What CPU of processes that are not ours says of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Foreign {
+    /// It disturbs from a share of a core on.
+    Disturbs,
+    /// Nothing: where it takes the servers' core, what they wait for that core shows it. On other cores it
+    /// hinders all servers of a round alike (docs/decisions/0057).
+    SeenInWaits,
+}
+
 /// The rounds of a cell that other load disturbed, by block and round.
 ///
 /// Clocks of the host count in ticks. So rounds that are shorter than [`DISTURBED_WINDOW_NS`] are judged with
 /// their neighbours of the same connections, as few together as are that long, by the median of these rounds,
 /// and [`ROUNDS_TOGETHER`] at most. What is left at the end belongs to the last of them.
-pub fn disturbed_rounds(rounds: &Rounds<'_>) -> BTreeSet<(u32, u32)> {
+pub(crate) fn disturbed_rounds(rounds: &Rounds<'_>, foreign: Foreign) -> BTreeSet<(u32, u32)> {
     let all: Vec<(&(u32, u32), &Vec<&Slice>)> = rounds.iter().collect();
     let of = |(at, slices): &(&(u32, u32), &Vec<&Slice>)| {
         let first = slices.first().map(|slice| slice.connection);
@@ -39,7 +49,7 @@ pub fn disturbed_rounds(rounds: &Rounds<'_>) -> BTreeSet<(u32, u32)> {
     });
     let found = windows.filter(|window| {
         let slices = window.iter().flat_map(|(_, slices)| slices.iter().copied());
-        disturbed(slices)
+        is_disturbed(slices, foreign)
     });
     found
         .flat_map(|window| window.iter().map(|(at, _)| **at))
@@ -59,6 +69,10 @@ fn rounds_together(typical_ns: f64) -> usize {
 ///
 /// What was not recorded disturbs nothing. Shares are of the duration of those slices that recorded it.
 pub fn disturbed<'a>(all: impl Iterator<Item = &'a Slice> + Clone) -> bool {
+    is_disturbed(all, Foreign::Disturbs)
+}
+
+fn is_disturbed<'a>(all: impl Iterator<Item = &'a Slice> + Clone, rule: Foreign) -> bool {
     let span = |of: fn(&Slice) -> Option<u64>| {
         let known = all
             .clone()
@@ -71,9 +85,10 @@ pub fn disturbed<'a>(all: impl Iterator<Item = &'a Slice> + Clone) -> bool {
     let (foreign, time) = span(|slice| slice.foreign_cpu_ns);
     let idle = span(|slice| slice.idle_cpu_ns);
     above(span(|slice| slice.steal_ns), STEAL_SHARE)
-        || above(
-            (foreign.saturating_sub(FOREIGN_FLOOR_NS), time),
-            FOREIGN_SHARE,
-        )
+        || (rule == Foreign::Disturbs
+            && above(
+                (foreign.saturating_sub(FOREIGN_FLOOR_NS), time),
+                FOREIGN_SHARE,
+            ))
         || (idle.0 > IDLE_FLOOR_NS && above(idle, IDLE_SHARE))
 }

@@ -1,8 +1,8 @@
 //! From slices to the rounds in which two servers did the same work.
 
-use crate::interference::disturbed_rounds;
+use crate::interference::{Foreign, disturbed_rounds};
 use crate::thresholds::{MIN_ROUNDS, MIN_ROUNDS_OF_STEPS, SECOND_CONTROL_SD};
-use crate::witness::{Rounds, hindered, shares_core};
+use crate::witness::{Rounds, hindered, knows_waits, shares_core};
 use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, micros, to_f64};
@@ -22,7 +22,7 @@ pub(crate) struct Index<'a> {
     /// Whether a block's one value of a server is a total of many executions, measured in turns with the
     /// others.
     totals: bool,
-    /// Cells whose client shares the server's core, so that it tells how fast that was.
+    /// Cells whose client shares the server's core, so that waits for that core tell who else had it.
     witnessed: BTreeSet<CellId>,
     /// Whether nothing ties the two sides of a block.
     unpaired: bool,
@@ -73,12 +73,11 @@ impl<'a> Index<'a> {
             }
             return rounds;
         }
-        let hindered = if self.witnessed.contains(&cell) {
-            hindered(all)
-        } else {
-            BTreeSet::new()
+        let (hindered, foreign) = match self.witnessed.contains(&cell) && knows_waits(all) {
+            true => (hindered(all), Foreign::SeenInWaits),
+            false => (BTreeSet::new(), Foreign::Disturbs),
         };
-        let disturbed = disturbed_rounds(all);
+        let disturbed = disturbed_rounds(all, foreign);
         for &(block, round) in all.keys() {
             let (disturbances, of) = rounds.visits.entry(block).or_default();
             *of += 1;

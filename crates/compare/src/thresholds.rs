@@ -179,19 +179,12 @@ pub const IDLE_SHARE: f64 = 0.005;
 /// A background process that wakes up costs some tens of microseconds; a round with a few of these is quiet.
 pub const IDLE_FLOOR_NS: u64 = 1_000_000;
 
-/// CPU that the client needs for an operation, above its median in the visit, from which a core was slow.
-///
-/// Its own scatter is 1 to 2 %; a neighbour on the other hardware thread makes it 10 to 60 % more. On a
-/// virtual machine with such neighbours the rule took the half-width of totals from 1.6 times that of a
-/// trimmed mean to 1.1 times (docs/measuring.md).
-pub const CLIENT_SLOW: f64 = 0.05;
-
-/// Below this p of "it meets all servers alike" the look from outside leaves no round out: something about a
-/// server might cost the client time, or keep that server off its core.
+/// Below this p of "it meets all servers alike" no round is left out because a server was kept off its core:
+/// something about a server might keep it off.
 ///
 /// So six times on one server and never on another is enough. Where all are met alike 3 to 9 % of blocks keep
 /// all their rounds by chance (docs/measuring.md#which-rounds-count), which only widens the interval.
-pub const CLIENT_SLOW_UNLIKE: f64 = 0.05;
+pub const KEPT_OFF_UNLIKE: f64 = 0.05;
 
 /// Share of a slice in which a server that could run was kept off the core by something else.
 pub const PREEMPTED_SHARE: f64 = 0.03;

@@ -198,9 +198,8 @@ impl Piloting<'_, '_, '_> {
             return Ok(true);
         };
         if cell.writes {
-            for server in ServerId::each().take(self.plan.servers.len()) {
-                self.spec.fleet.renew(block_schedule, server, cell)?;
-            }
+            let servers: Vec<_> = ServerId::each().take(self.plan.servers.len()).collect();
+            self.spec.fleet.renew_all(block_schedule, &servers, cell)?;
         }
         let servers: Vec<Address> = addresses
             .iter()

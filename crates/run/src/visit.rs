@@ -131,7 +131,7 @@ pub enum VisitEnd {
 #[derive(Debug, Clone, PartialEq)]
 pub struct VisitReport {
     pub end: VisitEnd,
-    /// Its warm-up; absent if it ended before.
+    /// Its warm-up; absent if it ended before, and if nobody watched it.
     pub warm_up: Option<WarmUp>,
     /// What was counted on each server; empty where the plan collects nothing, or a server was lost.
     pub counters: Vec<VisitCounters>,
@@ -396,7 +396,7 @@ impl Visit<'_> {
             Some(found) if self.is_cold() => Ok((found, None)),
             known if set == 0 => known
                 .map_or_else(|| connected.calibrate(), Ok)
-                .and_then(|found| Ok((found, Some(connected.warm_up(found)?)))),
+                .and_then(|found| Ok((found, connected.warm_up(found)?))),
             None => return Err(Problem::new("a visit does not know the work of its slices")),
             Some(found) => connected
                 .warm_for(found, RECONNECT_WARMUP)

@@ -37,8 +37,8 @@ pub struct Shape {
     /// Your own choice of cores, for example server=0,client=1 or server=2-5,client=0-1
     #[arg(long, value_name = "CORES", conflicts_with = "placement")]
     pub pin: Option<String>,
-    /// Seconds that a cell is measured on each server in one block [default: 0.8 with --quick, else 1.5; 3
-    /// with --memory, 8 with --storage]
+    /// Seconds that a cell is measured on each server in one block [default: 0.6 with --precision, 0.5 with
+    /// --quick, else 1.5; 3 with --memory, 8 with --storage]
     #[arg(long, value_name = "SECONDS")]
     pub visit_seconds: Option<f64>,
     /// The same for cells that write; published studies measured them for twice as long [default: as
@@ -46,7 +46,7 @@ pub struct Shape {
     #[arg(long, value_name = "SECONDS")]
     pub write_seconds: Option<f64>,
     /// Warm up each visit for this long on each server, for example 10m [default: until every server is
-    /// steady, from 0.3 s on; from 5 s on with --memory]
+    /// steady, from 0.15 s on; from 5 s on with --memory]
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<String>,
     /// Target length of a slice [default: 20, 40 with --memory, 1000 with --storage]

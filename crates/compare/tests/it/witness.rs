@@ -1,4 +1,4 @@
-//! Rounds that the client's own CPU, or a server kept off its core, shows to be disturbed.
+//! Rounds in which something else kept a server off its core.
 
 use crate::builder::*;
 use deltabench_compare::analyse;
@@ -40,32 +40,31 @@ fn found(
     analyse(&plan, &slices_with(change), Vec::new())
 }
 
-/// The core is a third slower in one round of each block.
-fn slow_core(slice: &mut Slice) {
-    if slice.round == slice.block % 10 {
-        slice.client_cpu_ns = 13 * MS;
-        slice.server_cpu_ns = Some(40 * MS);
-        slice.duration_ns = 53 * MS;
+/// In one round of each block something else has the core for half of a slice, of each server in turn.
+fn kept_off(slice: &mut Slice) {
+    let servers = [BASE, PLACEBO, CANDIDATE];
+    if slice.round == 4 && slice.server == servers[usize::try_from(slice.block % 3).unwrap()] {
+        slice.duration_ns = 80 * MS;
+        slice.run_queue_wait_ns = Some(45 * MS);
     }
 }
 
 #[test]
-fn a_client_that_needs_more_cpu_than_usual_tells_of_a_slow_core() {
-    assert_eq!(disturbed(|_| {}), 0);
-    assert_eq!(disturbed(slow_core), 12);
-    // 4 % is within the client's own scatter.
-    let little = |slice: &mut Slice| {
-        if slice.round == 3 {
-            slice.client_cpu_ns += 400_000;
+fn rounds_of_a_slow_core_count() {
+    let slow = |slice: &mut Slice| {
+        if slice.round == slice.block % 10 {
+            slice.client_cpu_ns = 13 * MS;
+            slice.server_cpu_ns = Some(40 * MS);
+            slice.duration_ns = 53 * MS;
         }
     };
-    assert_eq!(disturbed(little), 0);
+    assert_eq!(disturbed(slow), 0);
 }
 
 #[test]
-fn only_a_client_on_the_servers_core_is_asked() {
+fn only_servers_on_the_clients_core_are_asked_what_they_waited_for() {
     let asked = |change: fn(&mut deltabench_model::plan::Plan)| {
-        found(slow_core, change).cells[0]
+        found(kept_off, change).cells[0]
             .interference
             .disturbed_rounds
     };
@@ -84,24 +83,20 @@ fn only_a_client_on_the_servers_core_is_asked() {
 }
 
 #[test]
-fn what_one_server_alone_does_to_the_client_leaves_nothing_out() {
-    // The candidate costs the client more in one of ten slices: whatever it is, it belongs to the candidate.
-    let of_candidate = |slice: &mut Slice| {
-        if slice.server == CANDIDATE {
-            slow_core(slice);
+fn load_on_other_cores_disturbs_only_where_nobody_knows_who_had_the_servers_core() {
+    let load = |slice: &mut Slice| {
+        if slice.round == 2 {
+            slice.foreign_cpu_ns = Some(30 * MS);
         }
     };
-    // Six blocks can tell that; what the first ones left out is little.
-    let rounds = disturbed(of_candidate);
-    assert_eq!(rounds, 5);
-    let comparison = found(of_candidate, |_| {});
-    assert_eq!(comparison.cells[0].blocks, 12);
-    let longer = |slice: &mut Slice| {
-        if slice.server == CANDIDATE && slice.round < 3 {
-            slice.client_cpu_ns = 13 * MS;
-        }
+    assert_eq!(disturbed(load), 0);
+    let unknown = |slice: &mut Slice| {
+        load(slice);
+        slice.run_queue_wait_ns = None;
     };
-    assert_eq!(disturbed(longer), 3, "three a block are told sooner");
+    assert_eq!(disturbed(unknown), 12);
+    let split = |plan: &mut deltabench_model::plan::Plan| plan.placement_single = Placement::Split;
+    assert_eq!(found(load, split).cells[0].interference.disturbed_rounds, 12);
 }
 
 #[test]
@@ -112,22 +107,16 @@ fn a_server_that_sleeps_is_not_disturbed_and_one_that_is_kept_off_its_core_is() 
         }
     };
     assert_eq!(disturbed(asleep), 0, "its own wait");
-    let kept_off = |slice: &mut Slice| {
-        slice.duration_ns = 80 * MS;
-        slice.run_queue_wait_ns = Some(45 * MS);
-    };
-    let any = |slice: &mut Slice| {
-        let servers = [BASE, PLACEBO, CANDIDATE];
-        if slice.round == 4 && slice.server == servers[usize::try_from(slice.block % 3).unwrap()] {
-            kept_off(slice);
-        }
-    };
-    assert_eq!(disturbed(any), 12);
+    assert_eq!(disturbed(kept_off), 12);
     // Behind a process of its own, while it also sleeps: nobody else shows that.
     let own = |slice: &mut Slice| {
         if slice.round == 4 && slice.server == CANDIDATE {
-            kept_off(slice);
+            slice.duration_ns = 80 * MS;
+            slice.run_queue_wait_ns = Some(45 * MS);
         }
     };
+    // Six blocks can tell that; what the first ones left out is little.
     assert_eq!(disturbed(own), 5);
+    let comparison = found(own, |_| {});
+    assert_eq!(comparison.cells[0].blocks, 12);
 }

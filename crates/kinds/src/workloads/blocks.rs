@@ -224,9 +224,8 @@ impl BlockState<'_> {
         if !cell.writes && !published {
             return Ok(false);
         }
-        for server in ServerId::each().take(session.plan.servers.len()) {
-            self.fleet.renew(schedule, server, cell)?;
-        }
+        let servers: Vec<_> = ServerId::each().take(session.plan.servers.len()).collect();
+        self.fleet.renew_all(schedule, &servers, cell)?;
         Ok(true)
     }
 

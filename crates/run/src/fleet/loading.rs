@@ -6,8 +6,9 @@ use crate::load::{self, DataSet};
 use crate::occupancy::Occupancy;
 use crate::readback::{ServerReadback, read_back};
 use crate::remote::same_server;
+use crate::schedule::BlockSchedule;
 use crate::site::Site;
-use deltabench_model::plan::{DataState, Plan, PlannedServer};
+use deltabench_model::plan::{Cell, DataState, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_server::{Slot, unmet};
 use deltabench_workload::executable::Executable;
@@ -143,6 +144,36 @@ impl Fleet<'_> {
             readbacks.push((place, readback));
         }
         Ok(readbacks)
+    }
+
+    /// As [`Fleet::renew`], on these servers. If all are our own they do it at the same time, as far as there
+    /// are cores: most of it is waiting for the disk.
+    ///
+    /// Errors: those of [`Fleet::renew`], of the first server that has one.
+    pub fn renew_all(
+        &self,
+        schedule: &BlockSchedule,
+        servers: &[ServerId],
+        cell: &Cell,
+    ) -> Result<(), Problem> {
+        let at_once = match self.remotes.is_empty() {
+            true => std::thread::available_parallelism().map_or(1, usize::from),
+            false => 1,
+        };
+        for chunk in servers.chunks(at_once) {
+            let renewed: Result<Vec<()>, Problem> = std::thread::scope(|scope| {
+                let start = |server: &ServerId| {
+                    let server = *server;
+                    scope.spawn(move || self.renew(schedule, server, cell))
+                };
+                let threads: Vec<_> = chunk.iter().map(start).collect();
+                let died = || Err(Problem::new("a thread that makes tables anew ended too early"));
+                let ends = threads.into_iter().map(|thread| thread.join());
+                ends.map(|end| end.unwrap_or_else(|_| died())).collect()
+            });
+            renewed?;
+        }
+        Ok(())
     }
 
     fn read_copy(

@@ -18,7 +18,8 @@ const STEP_SECONDS: f64 = 0.05;
 /// a verdict needs.
 ///
 /// Shape:  what a reader has to know of it, if anything: shorter visits, or that the time is too short even
-///         for the shortest, with what would do. Then, and without a time, the plan stays as it is.
+///         for the shortest, with what would do; then visits are the shortest. Without a time, the plan stays
+///         as it is.
 /// Errors: workloads whose tables cannot be loaded together, shared buffers that a limit leaves no room for.
 pub fn fit(
     plan: &mut Plan,
@@ -61,12 +62,12 @@ fn fitted(
         // To the hundredth: it is printed.
         let shorter = (100.0 * (visit - STEP_SECONDS)).round() / 100.0;
         if !may_shorten || shorter < SHORTEST_VISIT_SECONDS {
-            return Ok(Some(too_short(
-                plan,
-                allowed,
-                needed,
-                (planned.set_up, block),
-            )));
+            plan.timing.visit_seconds = visit;
+            let told = too_short(plan, allowed, needed, (planned.set_up, block));
+            return Ok(Some(match visit < asked {
+                true => format!("{told}; visits last {visit:.2} s instead of {asked} s"),
+                false => told,
+            }));
         }
         tried.timing.visit_seconds = shorter;
     }
@@ -167,13 +168,17 @@ mod tests {
         // The shortest visits: 30 s a block, 4 min in all. Visits that were asked for stay.
         let told = |minutes, may_shorten| {
             let (visit, note) = fitted_within(minutes, may_shorten);
-            assert!((visit - 1.5).abs() < 1e-9, "{visit}");
+            let wanted = if may_shorten { 0.5 } else { 1.5 };
+            assert!((visit - wanted).abs() < 1e-9, "{visit}");
             note.unwrap()
         };
         let holds = "about 4 blocks of 10 cells fit, but a verdict needs 6; allow about --budget";
+        let shortened = "; visits last 0.50 s instead of 1.5 s";
         let note = told(3.0, true);
         assert!(
-            note.ends_with(&format!("{holds} 4m, or choose at most 6 of them")),
+            note.ends_with(&format!(
+                "{holds} 4m, or choose at most 6 of them{shortened}"
+            )),
             "{note}"
         );
         let note = told(5.5, false);
@@ -183,7 +188,8 @@ mod tests {
         );
         let note = told(0.5, true);
         assert!(note.starts_with("30 s is too short for verdicts"), "{note}");
-        assert!(note.ends_with("allow about --budget 4m"), "{note}");
+        let end = format!("allow about --budget 4m{shortened}");
+        assert!(note.ends_with(&end), "{note}");
     }
 
     #[test]

@@ -23,6 +23,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Warm-up rounds from which on steadiness can be judged.
 const WARMUP_ROUNDS_MIN: u32 = 6;
 
+/// Warm-up rounds where one operation takes as long as all of the warm-up.
+const WARMUP_ROUNDS_LONG: u32 = 2;
+
 /// Seconds in which the waits of a server are sampled, in each visit.
 const WAIT_SECONDS: f64 = 0.5;
 
@@ -281,8 +284,13 @@ impl<'a, 'v> Connected<'a, 'v> {
     }
 
     /// Rounds that do not count, until every server is steady or the limit is reached. All servers do
-    /// equally many: what is discarded is discarded on both sides.
-    pub(super) fn warm_up(&mut self, work: SliceWork) -> Result<WarmUp, Loss> {
+    /// equally many: what is discarded is discarded on both sides. `None` where operations are so long that
+    /// steadiness would take longer to judge than the cell to measure.
+    pub(super) fn warm_up(&mut self, work: SliceWork) -> Result<Option<WarmUp>, Loss> {
+        if self.has_long_operations(work) {
+            self.warm_rounds(work, WARMUP_ROUNDS_LONG)?;
+            return Ok(None);
+        }
         let least = self.warmup_rounds(1.0, work.seconds).max(WARMUP_ROUNDS_MIN);
         let most = match self.visit.plan.timing.warmup_chosen {
             true => least,
@@ -306,22 +314,38 @@ impl<'a, 'v> Connected<'a, 'v> {
                     .iter()
                     .all(|curve| curve.is_empty() || is_steady(curve, delta))
             {
-                return Ok(WarmUp {
+                return Ok(Some(WarmUp {
                     steady: true,
                     us_per_operation: thinned(curves),
-                });
+                }));
             }
         }
-        Ok(WarmUp {
+        Ok(Some(WarmUp {
             steady: false,
             us_per_operation: thinned(curves),
-        })
+        }))
+    }
+
+    /// Whether one operation takes as long as all of the warm-up, and makes slices longer than was asked for,
+    /// unless the user chose the warm-up.
+    fn has_long_operations(&self, work: SliceWork) -> bool {
+        let Visit { plan, cell, .. } = self.visit;
+        let timing = &plan.timing;
+        let each = work.seconds * f64::from(cell.clients) / to_f64(work.operations.max(1));
+        !timing.warmup_chosen
+            && cell.rate.is_none()
+            && each >= timing.warmup_seconds
+            && work.seconds >= 2.0 * self.visit.slice_seconds()
     }
 
     /// So many times the asked warm-up: for new connections to servers that are warm already, or for servers
     /// that are there one at a time and could not stop together.
     pub(super) fn warm_for(&mut self, work: SliceWork, times: f64) -> Result<(), Loss> {
-        for round in 0..self.warmup_rounds(times, work.seconds).max(1) {
+        self.warm_rounds(work, self.warmup_rounds(times, work.seconds).max(1))
+    }
+
+    fn warm_rounds(&mut self, work: SliceWork, rounds: u32) -> Result<(), Loss> {
+        for round in 0..rounds {
             if self.visit.interrupted.load(Ordering::Relaxed) {
                 break;
             }
