@@ -17,7 +17,7 @@ use crate::arguments::bisect::BisectArguments;
 use crate::arguments::conditions::Servers;
 use crate::arguments::results::{Format, Report};
 use crate::bench::Bench;
-use crate::clock::{now, run_name};
+use crate::clock::{now, run_names};
 use crate::config::Config;
 use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
 use crate::failure::{Failure, NOT_MEASURED};
@@ -32,6 +32,7 @@ use deltabench_model::units::{count, to_f64};
 use deltabench_report::{Bisected, bisected_html, bisected_json, bisected_text};
 use deltabench_run::session::SessionEnd;
 use deltabench_server::Counter;
+use deltabench_store::{Store, StoreError};
 use question::Wanted;
 use search::{Ended, Search};
 use std::path::PathBuf;
@@ -93,7 +94,7 @@ pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failur
         host,
         interrupted: interrupt::flag()?,
     };
-    let bisection = begun(&mut bench, question)?;
+    let bisection = begun(&mut bench.store, question, now())?;
     let asked = (asked, began);
     let files = (arguments.json.clone(), arguments.html.clone());
     carry_out(&mut bench, bisection, asked, files, config)
@@ -239,29 +240,47 @@ fn code_of(end: &str, culprits: usize, is_measured: bool) -> u8 {
 }
 
 /// The bisection of this question that is in the lab, or a new one.
-fn begun(bench: &mut Bench, question: Question) -> Result<Bisection, Failure> {
-    for name in bench.store.bisections().map_err(store_problem)? {
-        let known = bench.store.bisection(&name).map_err(store_problem)?;
-        if known.question == question {
+fn begun(
+    store: &mut Store,
+    question: Question,
+    (seconds, started): (u64, i64),
+) -> Result<Bisection, Failure> {
+    let mut names = run_names(seconds, question.plan.seed);
+    loop {
+        if let Some(known) = asked_before(store, &question)? {
             say(&format!(
-                "continuing {name}: {} looks are known",
+                "continuing {}: {} looks are known",
+                known.name,
                 known.looked()
             ));
             return Ok(known);
         }
+        let name = format!("bisect-{}", names.next().unwrap_or_default());
+        match store.create_bisection(&name, &question, started) {
+            // Of another question, which began in the same second, or of this one by another process.
+            Err(StoreError::Taken { .. }) => {}
+            Err(error) => return Err(store_problem(error)),
+            Ok(()) => {
+                say(&format!("bisection {name}"));
+                return Ok(Bisection {
+                    name,
+                    question,
+                    happened: Vec::new(),
+                });
+            }
+        }
     }
-    let (seconds, started) = now();
-    let name = format!("bisect-{}", run_name(seconds, question.plan.seed));
-    bench
-        .store
-        .create_bisection(&name, &question, started)
-        .map_err(store_problem)?;
-    say(&format!("bisection {name}"));
-    Ok(Bisection {
-        name,
-        question,
-        happened: Vec::new(),
-    })
+}
+
+/// The bisection of this question that is in the lab.
+fn asked_before(store: &Store, question: &Question) -> Result<Option<Bisection>, Failure> {
+    for name in store.bisections().map_err(store_problem)? {
+        let known = store.bisection(&name).map_err(store_problem)?;
+        if known.question == *question {
+            return Ok(Some(known));
+        }
+    }
+    Ok(None)
 }
 
 /// What the options say, without the points to leave out.
@@ -412,6 +431,7 @@ fn cut(asked: &Asked, seconds: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_model::bisection::BISECTION_FORMAT;
 
     fn commit(id: &str) -> Point {
         Point {
@@ -445,6 +465,31 @@ mod tests {
             found.unwrap_err().error.contains("end"),
             "it is what is measured"
         );
+    }
+
+    #[test]
+    fn other_questions_of_the_same_second_have_other_names_and_the_same_question_goes_on() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = Store::open(place.path()).unwrap();
+        let of = |ids: [&str; 2]| Question {
+            format: BISECTION_FORMAT.0.to_owned(),
+            version: BISECTION_FORMAT.1,
+            points: ids.map(commit).to_vec(),
+            base_alone: None,
+            plan: deltabench_testkit::small_run::plan(),
+        };
+        let one = of(["1aaaaaaaaaaaaaaa", "2bbbbbbbbbbbbbbb"]);
+        let other = of(["1aaaaaaaaaaaaaaa", "3ccccccccccccccc"]);
+        let mut name = |question: &Question| {
+            let begun = begun(&mut store, question.clone(), (1_795_260_000, 5)).unwrap();
+            assert_eq!(&begun.question, question);
+            begun.name
+        };
+        let first = name(&one);
+        assert!(first.starts_with("bisect-20261121-112000-"), "{first}");
+        let second = name(&other);
+        assert!(second.starts_with("bisect-20261121-112001-"), "{second}");
+        assert_eq!([name(&one), name(&other)], [first, second]);
     }
 
     #[test]

@@ -71,10 +71,9 @@ fn one_pair(
     library: &Library,
     bench: &mut Bench,
 ) -> Result<Option<PairVerdict>, Failure> {
-    let name = run_name(now().0, plan.seed);
     let measured = sequential(
         plan,
-        &format!("{name}-practice"),
+        &format!("{}-practice", run_name(now().0, plan.seed)),
         &bench.host,
         arguments.seconds,
         &bench.interrupted,
@@ -83,7 +82,7 @@ fn one_pair(
         return Ok(None);
     };
     let practice = judged(&first, &second).map_err(Failure::Failed)?;
-    let measured = bench.measure_new(plan, library, Some(name), false)?;
+    let measured = bench.measure_new(plan, library, None, false)?;
     if measured.end == SessionEnd::Interrupted {
         return Ok(None);
     }
