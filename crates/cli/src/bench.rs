@@ -3,7 +3,6 @@
 use crate::clock::{now, run_names};
 use crate::console::say;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::output::{self, Destinations};
 use crate::pause::pause;
 use crate::progress::{Planned, Progress};
@@ -12,6 +11,7 @@ use crate::targets::check_still_there;
 use deltabench_fleet::host_lock::{self, HostLock};
 use deltabench_kinds::{count, run_half};
 use deltabench_lab::{Analysed, Judged, confirmation_name, series_of};
+use deltabench_model::exit;
 use deltabench_model::fact::MachineName;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::Plan;
@@ -29,11 +29,6 @@ use deltabench_store::{RunLock, RunState, Store, StoreError};
 use deltabench_workload::Library;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// Exit code of a run in which nothing was compared.
-const NOTHING_COMPARED: u8 = 5;
-/// Exit code of a run on a host that is unfit.
-pub const UNFIT: u8 = 4;
 
 /// A run that was measured, as far as it came.
 pub struct Measured {
@@ -367,7 +362,7 @@ impl Bench {
         if end == SessionEnd::Interrupted {
             return Ok(interrupted(&analysed.plan));
         }
-        if code == NOTHING_COMPARED && analysed.plan.servers.len() == 1 {
+        if code == exit::NOT_MEASURED && analysed.plan.servers.len() == 1 {
             return alone(analysed, &self.store);
         }
         Ok(code)
@@ -380,7 +375,7 @@ pub fn interrupted(plan: &Plan) -> u8 {
         Some(_) => "interrupted; count again, because a count cannot be resumed",
         None => "interrupted; `deltabench resume` continues",
     });
-    interrupt::STATUS
+    exit::INTERRUPTED
 }
 
 /// Who does the work of a plan.
@@ -404,11 +399,11 @@ fn alone(analysed: &Analysed, store: &Store) -> Result<u8, Failure> {
 fn code_alone(slices: &[Slice], findings: &[Finding]) -> u8 {
     let unfit = |finding: &Finding| finding.severity == Severity::Unfit;
     if slices.iter().all(|slice| slice.void.is_some()) {
-        NOTHING_COMPARED
+        exit::NOT_MEASURED
     } else if findings.iter().any(unfit) {
-        UNFIT
+        exit::UNFIT
     } else {
-        0
+        exit::NO_REGRESSION
     }
 }
 
@@ -479,7 +474,7 @@ pub(crate) mod tests {
             .unwrap();
         assert_eq!(end, SessionEnd::Interrupted);
         assert!(again.is_none());
-        assert_eq!(FollowUp::of(Ok(end)).code(1), interrupt::STATUS);
+        assert_eq!(FollowUp::of(Ok(end)).code(1), exit::INTERRUPTED);
     }
 
     #[test]
@@ -521,13 +516,13 @@ pub(crate) mod tests {
             slice
         };
         let (void, good) = (slice(Some(VoidReason::ServerLost)), slice(None));
-        assert_eq!(code_alone(&[], &[]), NOTHING_COMPARED);
+        assert_eq!(code_alone(&[], &[]), exit::NOT_MEASURED);
         assert_eq!(
             code_alone(&[void.clone(), void.clone()], &[]),
-            NOTHING_COMPARED
+            exit::NOT_MEASURED
         );
         assert_eq!(code_alone(&[void, good.clone()], &[]), 0);
         let unfit = Finding::new(FindingKind::own("host"), Severity::Unfit, "no");
-        assert_eq!(code_alone(&[good], &[unfit]), UNFIT);
+        assert_eq!(code_alone(&[good], &[unfit]), exit::UNFIT);
     }
 }

@@ -20,13 +20,14 @@ use crate::bench::Bench;
 use crate::clock::{now, run_names};
 use crate::config::Config;
 use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
-use crate::failure::{Failure, NOT_MEASURED};
+use crate::failure::Failure;
 use crate::host::swept_host;
 use crate::interrupt;
 use crate::request::{percent, time};
 use crate::store::{open, open_store, store_problem};
 use deltabench_bisect::{Known, Sequence, forecast};
 use deltabench_model::bisection::{Asked, BisectedBy, Bisection, Happened, Point, Question};
+use deltabench_model::exit;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
 use deltabench_report::{Bisected, bisected_html, bisected_json, bisected_text};
@@ -40,9 +41,6 @@ use std::time::Instant;
 
 /// Where the JSON and the page go; absent: in the lab.
 type Files = (Option<PathBuf>, Option<PathBuf>);
-
-/// Exit code of a search that named no culprit.
-const UNDECIDED: u8 = 3;
 
 /// The smallest step that counts can tell: starts of one server differ by up to a few hundredths of a
 /// percent.
@@ -219,7 +217,7 @@ fn carry_out(
         say(&format!("wrote {}", file.display()));
     }
     if ended == Ended::Interrupted || convicted == SessionEnd::Interrupted {
-        return Ok(interrupt::STATUS);
+        return Ok(exit::INTERRUPTED);
     }
     Ok(code(&bisected))
 }
@@ -234,8 +232,8 @@ fn code_of(end: &str, culprits: usize, is_measured: bool) -> u8 {
     match end {
         // Even if the time was over before all of them were found.
         _ if culprits > 0 => 0,
-        "interrupted" if !is_measured => NOT_MEASURED,
-        _ => UNDECIDED,
+        "interrupted" if !is_measured => exit::NOT_MEASURED,
+        _ => exit::INCONCLUSIVE,
     }
 }
 
@@ -495,9 +493,9 @@ mod tests {
     #[test]
     fn a_culprit_is_an_answer_even_if_the_time_ended_the_search() {
         assert_eq!(code_of("undecided", 1, true), 0);
-        assert_eq!(code_of("undecided", 0, true), UNDECIDED);
-        assert_eq!(code_of("interrupted", 0, true), UNDECIDED);
-        assert_eq!(code_of("interrupted", 0, false), NOT_MEASURED);
+        assert_eq!(code_of("undecided", 0, true), exit::INCONCLUSIVE);
+        assert_eq!(code_of("interrupted", 0, true), exit::INCONCLUSIVE);
+        assert_eq!(code_of("interrupted", 0, false), exit::NOT_MEASURED);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::bench::{Bench, Measured, interrupted, library_of};
 use crate::clock::{now, run_name, run_names, seed_from_clock};
 use crate::config::Config;
 use crate::console::{say, write_file};
-use crate::failure::{Failure, NOT_MEASURED};
+use crate::failure::Failure;
 use crate::follow_up::FollowUp;
 use crate::host::{self, check_fits, swept_host};
 use crate::output::{Destinations, analyse_run};
@@ -22,6 +22,7 @@ use crate::study;
 use crate::{interrupt, kinds};
 use deltabench_experiment::{Experiment, Part, STARTER};
 use deltabench_kinds::run_half;
+use deltabench_model::exit;
 use deltabench_model::plan::{ExperimentPart, Plan, Timing, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_run::fleet::Host;
@@ -197,7 +198,7 @@ pub fn carry_out(
         failed |= counted == FollowUp::Failed;
     }
     let code = study::publish(execution, runs, known, config)?;
-    Ok(if failed { NOT_MEASURED } else { code })
+    Ok(if failed { exit::NOT_MEASURED } else { code })
 }
 
 /// Measures a part of an execution, or what is left of it.

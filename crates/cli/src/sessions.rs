@@ -106,8 +106,8 @@ mod tests {
     use crate::arguments::conditions::Output;
     use crate::bench::tests::bench;
     use crate::config::Config;
-    use crate::failure::NOT_MEASURED;
     use deltabench_acquire::Sources;
+    use deltabench_model::exit;
     use deltabench_store::Store;
     use deltabench_testkit::small_run;
     use std::path::Path;
@@ -155,7 +155,7 @@ mod tests {
         let destinations = destinations(place.path());
         let mut bench = bench(place.path(), store, false);
         let code = go_on(&mut bench, "r", false, &destinations).unwrap();
-        assert_eq!(code, NOT_MEASURED);
+        assert_eq!(code, exit::NOT_MEASURED);
         let json = std::fs::read_to_string(place.path().join("r.json")).unwrap();
         assert!(json.contains("\"regression\": 1"), "{json}");
         // What is refused before anything starts has no new result.

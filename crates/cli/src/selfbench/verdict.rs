@@ -13,6 +13,7 @@ use crate::interrupt;
 use crate::request::small;
 use crate::store::open_store;
 use deltabench_kinds::run_half;
+use deltabench_model::exit;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::{self, ServerWish};
@@ -109,7 +110,7 @@ fn pair_line(said: &PairVerdict) -> String {
 
 fn publish(arguments: &SelfbenchVerdict, pairs: &[PairVerdict]) -> Result<u8, Failure> {
     if pairs.is_empty() {
-        return Ok(interrupt::STATUS);
+        return Ok(exit::INTERRUPTED);
     }
     let called = CalledDifferent::of(pairs);
     let row = |name: &str, wrong: u64| {
