@@ -1,9 +1,8 @@
 //! What commands measure with: the lab, the host, the targets, and a run from its plan to its end.
 
-use crate::clock::{now, run_name};
+use crate::clock::{now, run_names};
 use crate::console::say;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::output::{self, Destinations};
 use crate::pause::pause;
 use crate::progress::{Planned, Progress};
@@ -12,6 +11,7 @@ use crate::targets::check_still_there;
 use deltabench_fleet::host_lock::{self, HostLock};
 use deltabench_kinds::{count, run_half};
 use deltabench_lab::{Analysed, Judged, confirmation_name, series_of};
+use deltabench_model::exit;
 use deltabench_model::fact::MachineName;
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::Plan;
@@ -25,15 +25,10 @@ use deltabench_run::fleet::Host;
 use deltabench_run::planning;
 use deltabench_run::session::{Clock, MachineClock, Session, SessionEnd};
 use deltabench_server::Counter;
-use deltabench_store::{RunLock, RunState, Store};
+use deltabench_store::{RunLock, RunState, Store, StoreError};
 use deltabench_workload::Library;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// Exit code of a run in which nothing was compared.
-const NOTHING_COMPARED: u8 = 5;
-/// Exit code of a run on a host that is unfit.
-pub const UNFIT: u8 = 4;
 
 /// A run that was measured, as far as it came.
 pub struct Measured {
@@ -63,17 +58,47 @@ impl Bench {
     ) -> Result<Measured, Failure> {
         let _beside = beside_others().map_err(Failure::Refused)?;
         let (seconds, started) = now();
-        let run = name.unwrap_or_else(|| run_name(seconds, plan.seed));
-        let lock = self.store.lock_run(&run).map_err(Failure::Refused)?;
-        self.store
-            .create_run(&run, plan, RunState::Running, started)
-            .map_err(store_problem)?;
+        let state = (RunState::Running, started);
+        let runs = |name: &str| vec![(name.to_owned(), plan.clone())];
+        let (run, lock) = match name {
+            Some(name) => self.store_new(std::iter::once(name), state, runs),
+            None => self.store_new(run_names(seconds, plan.seed), state, runs),
+        }?;
         let said = format!(
             "run {run}, seed {}; {}",
             plan.seed,
             run_as(plan, &self.host)
         );
         self.measure(&run, plan, library, lock, pilot, &said)
+    }
+
+    /// Takes the lab and stores new runs: those that `runs` makes of the first of these names that the lab does
+    /// not have yet. Returns that name.
+    ///
+    /// Errors: another process measures in this lab; it has all the names; the store cannot be written.
+    pub fn store_new(
+        &mut self,
+        mut names: impl Iterator<Item = String>,
+        (state, started): (RunState, i64),
+        runs: impl Fn(&str) -> Vec<(String, Plan)>,
+    ) -> Result<(String, RunLock), Failure> {
+        let mut name = names.next().unwrap_or_default();
+        loop {
+            let runs = runs(&name);
+            let first = runs.first().map_or("", |(run, _)| run);
+            let lock = self.store.lock_run(first).map_err(Failure::Refused)?;
+            let runs: Vec<(&str, &Plan)> = runs
+                .iter()
+                .map(|(run, plan)| (run.as_str(), plan))
+                .collect();
+            let Err(error) = self.store.create_runs(&runs, state, started) else {
+                return Ok((name, lock));
+            };
+            name = match (error, names.next()) {
+                (StoreError::Taken { .. }, Some(next)) => next,
+                (error, _) => return Err(store_problem(error)),
+            };
+        }
     }
 
     /// What the progress of a plan begins with.
@@ -337,7 +362,7 @@ impl Bench {
         if end == SessionEnd::Interrupted {
             return Ok(interrupted(&analysed.plan));
         }
-        if code == NOTHING_COMPARED && analysed.plan.servers.len() == 1 {
+        if code == exit::NOT_MEASURED && analysed.plan.servers.len() == 1 {
             return alone(analysed, &self.store);
         }
         Ok(code)
@@ -350,7 +375,7 @@ pub fn interrupted(plan: &Plan) -> u8 {
         Some(_) => "interrupted; count again, because a count cannot be resumed",
         None => "interrupted; `deltabench resume` continues",
     });
-    interrupt::STATUS
+    exit::INTERRUPTED
 }
 
 /// Who does the work of a plan.
@@ -374,11 +399,11 @@ fn alone(analysed: &Analysed, store: &Store) -> Result<u8, Failure> {
 fn code_alone(slices: &[Slice], findings: &[Finding]) -> u8 {
     let unfit = |finding: &Finding| finding.severity == Severity::Unfit;
     if slices.iter().all(|slice| slice.void.is_some()) {
-        NOTHING_COMPARED
+        exit::NOT_MEASURED
     } else if findings.iter().any(unfit) {
-        UNFIT
+        exit::UNFIT
     } else {
-        0
+        exit::NO_REGRESSION
     }
 }
 
@@ -449,7 +474,38 @@ pub(crate) mod tests {
             .unwrap();
         assert_eq!(end, SessionEnd::Interrupted);
         assert!(again.is_none());
-        assert_eq!(FollowUp::of(Ok(end)).code(1), interrupt::STATUS);
+        assert_eq!(FollowUp::of(Ok(end)).code(1), exit::INTERRUPTED);
+    }
+
+    #[test]
+    fn runs_of_one_second_and_one_seed_have_names_of_their_own() {
+        let place = tempfile::tempdir().unwrap();
+        let plan = deltabench_testkit::small_run::plan();
+        let named = || {
+            let mut bench = bench(place.path(), Store::open(place.path()).unwrap(), false);
+            let runs = |name: &str| vec![(name.to_owned(), plan.clone())];
+            loop {
+                // Another may have the lab at this moment.
+                let state = (RunState::Running, 5);
+                match bench.store_new(run_names(1_795_260_000, 1), state, runs) {
+                    Ok((name, _lock)) => break name,
+                    Err(Failure::Refused(_)) => std::thread::yield_now(),
+                    Err(failed) => panic!("{failed:?}"),
+                }
+            }
+        };
+        let mut names = vec![named()];
+        assert_eq!(names, ["20261121-112000-0001"]);
+        names.extend(std::thread::scope(|scope| {
+            let beside = [scope.spawn(named), scope.spawn(named)];
+            beside.map(|one| one.join().unwrap())
+        }));
+        names.sort();
+        let seconds = [0, 1, 2].map(|second| format!("20261121-11200{second}-0001"));
+        assert_eq!(names, seconds);
+        // The lock's file names the run that has the lab.
+        let store = Store::open(place.path()).unwrap();
+        assert_eq!(store.lock_holder().as_ref(), Some(&seconds[2]));
     }
 
     #[test]
@@ -460,13 +516,13 @@ pub(crate) mod tests {
             slice
         };
         let (void, good) = (slice(Some(VoidReason::ServerLost)), slice(None));
-        assert_eq!(code_alone(&[], &[]), NOTHING_COMPARED);
+        assert_eq!(code_alone(&[], &[]), exit::NOT_MEASURED);
         assert_eq!(
             code_alone(&[void.clone(), void.clone()], &[]),
-            NOTHING_COMPARED
+            exit::NOT_MEASURED
         );
         assert_eq!(code_alone(&[void, good.clone()], &[]), 0);
         let unfit = Finding::new(FindingKind::own("host"), Severity::Unfit, "no");
-        assert_eq!(code_alone(&[good], &[unfit]), UNFIT);
+        assert_eq!(code_alone(&[good], &[unfit]), exit::UNFIT);
     }
 }

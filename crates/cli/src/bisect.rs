@@ -17,21 +17,23 @@ use crate::arguments::bisect::BisectArguments;
 use crate::arguments::conditions::Servers;
 use crate::arguments::results::{Format, Report};
 use crate::bench::Bench;
-use crate::clock::{now, run_name};
+use crate::clock::{now, run_names};
 use crate::config::Config;
 use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
-use crate::failure::{Failure, NOT_MEASURED};
+use crate::failure::Failure;
 use crate::host::swept_host;
 use crate::interrupt;
 use crate::request::{percent, time};
 use crate::store::{open, open_store, store_problem};
 use deltabench_bisect::{Known, Sequence, forecast};
 use deltabench_model::bisection::{Asked, BisectedBy, Bisection, Happened, Point, Question};
+use deltabench_model::exit;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64};
 use deltabench_report::{Bisected, bisected_html, bisected_json, bisected_text};
 use deltabench_run::session::SessionEnd;
 use deltabench_server::Counter;
+use deltabench_store::{Store, StoreError};
 use question::Wanted;
 use search::{Ended, Search};
 use std::path::PathBuf;
@@ -39,9 +41,6 @@ use std::time::Instant;
 
 /// Where the JSON and the page go; absent: in the lab.
 type Files = (Option<PathBuf>, Option<PathBuf>);
-
-/// Exit code of a search that named no culprit.
-const UNDECIDED: u8 = 3;
 
 /// The smallest step that counts can tell: starts of one server differ by up to a few hundredths of a
 /// percent.
@@ -93,7 +92,7 @@ pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failur
         host,
         interrupted: interrupt::flag()?,
     };
-    let bisection = begun(&mut bench, question)?;
+    let bisection = begun(&mut bench.store, question, now())?;
     let asked = (asked, began);
     let files = (arguments.json.clone(), arguments.html.clone());
     carry_out(&mut bench, bisection, asked, files, config)
@@ -218,7 +217,7 @@ fn carry_out(
         say(&format!("wrote {}", file.display()));
     }
     if ended == Ended::Interrupted || convicted == SessionEnd::Interrupted {
-        return Ok(interrupt::STATUS);
+        return Ok(exit::INTERRUPTED);
     }
     Ok(code(&bisected))
 }
@@ -233,35 +232,53 @@ fn code_of(end: &str, culprits: usize, is_measured: bool) -> u8 {
     match end {
         // Even if the time was over before all of them were found.
         _ if culprits > 0 => 0,
-        "interrupted" if !is_measured => NOT_MEASURED,
-        _ => UNDECIDED,
+        "interrupted" if !is_measured => exit::NOT_MEASURED,
+        _ => exit::INCONCLUSIVE,
     }
 }
 
 /// The bisection of this question that is in the lab, or a new one.
-fn begun(bench: &mut Bench, question: Question) -> Result<Bisection, Failure> {
-    for name in bench.store.bisections().map_err(store_problem)? {
-        let known = bench.store.bisection(&name).map_err(store_problem)?;
-        if known.question == question {
+fn begun(
+    store: &mut Store,
+    question: Question,
+    (seconds, started): (u64, i64),
+) -> Result<Bisection, Failure> {
+    let mut names = run_names(seconds, question.plan.seed);
+    loop {
+        if let Some(known) = asked_before(store, &question)? {
             say(&format!(
-                "continuing {name}: {} looks are known",
+                "continuing {}: {} looks are known",
+                known.name,
                 known.looked()
             ));
             return Ok(known);
         }
+        let name = format!("bisect-{}", names.next().unwrap_or_default());
+        match store.create_bisection(&name, &question, started) {
+            // Of another question, which began in the same second, or of this one by another process.
+            Err(StoreError::Taken { .. }) => {}
+            Err(error) => return Err(store_problem(error)),
+            Ok(()) => {
+                say(&format!("bisection {name}"));
+                return Ok(Bisection {
+                    name,
+                    question,
+                    happened: Vec::new(),
+                });
+            }
+        }
     }
-    let (seconds, started) = now();
-    let name = format!("bisect-{}", run_name(seconds, question.plan.seed));
-    bench
-        .store
-        .create_bisection(&name, &question, started)
-        .map_err(store_problem)?;
-    say(&format!("bisection {name}"));
-    Ok(Bisection {
-        name,
-        question,
-        happened: Vec::new(),
-    })
+}
+
+/// The bisection of this question that is in the lab.
+fn asked_before(store: &Store, question: &Question) -> Result<Option<Bisection>, Failure> {
+    for name in store.bisections().map_err(store_problem)? {
+        let known = store.bisection(&name).map_err(store_problem)?;
+        if known.question == *question {
+            return Ok(Some(known));
+        }
+    }
+    Ok(None)
 }
 
 /// What the options say, without the points to leave out.
@@ -412,6 +429,7 @@ fn cut(asked: &Asked, seconds: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_model::bisection::BISECTION_FORMAT;
 
     fn commit(id: &str) -> Point {
         Point {
@@ -448,11 +466,36 @@ mod tests {
     }
 
     #[test]
+    fn other_questions_of_the_same_second_have_other_names_and_the_same_question_goes_on() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = Store::open(place.path()).unwrap();
+        let of = |ids: [&str; 2]| Question {
+            format: BISECTION_FORMAT.0.to_owned(),
+            version: BISECTION_FORMAT.1,
+            points: ids.map(commit).to_vec(),
+            base_alone: None,
+            plan: deltabench_testkit::small_run::plan(),
+        };
+        let one = of(["1aaaaaaaaaaaaaaa", "2bbbbbbbbbbbbbbb"]);
+        let other = of(["1aaaaaaaaaaaaaaa", "3ccccccccccccccc"]);
+        let mut name = |question: &Question| {
+            let begun = begun(&mut store, question.clone(), (1_795_260_000, 5)).unwrap();
+            assert_eq!(&begun.question, question);
+            begun.name
+        };
+        let first = name(&one);
+        assert!(first.starts_with("bisect-20261121-112000-"), "{first}");
+        let second = name(&other);
+        assert!(second.starts_with("bisect-20261121-112001-"), "{second}");
+        assert_eq!([name(&one), name(&other)], [first, second]);
+    }
+
+    #[test]
     fn a_culprit_is_an_answer_even_if_the_time_ended_the_search() {
         assert_eq!(code_of("undecided", 1, true), 0);
-        assert_eq!(code_of("undecided", 0, true), UNDECIDED);
-        assert_eq!(code_of("interrupted", 0, true), UNDECIDED);
-        assert_eq!(code_of("interrupted", 0, false), NOT_MEASURED);
+        assert_eq!(code_of("undecided", 0, true), exit::INCONCLUSIVE);
+        assert_eq!(code_of("interrupted", 0, true), exit::INCONCLUSIVE);
+        assert_eq!(code_of("interrupted", 0, false), exit::NOT_MEASURED);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::targets::resolve_servers;
 use crate::text::{paragraph, table};
 use deltabench_compare::comparison::Comparison;
 use deltabench_kinds::run_half;
+use deltabench_model::exit;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{micros, to_f64};
@@ -65,7 +66,7 @@ pub fn calibrate(arguments: &CalibrateArguments, config: &Config) -> Result<u8, 
     if let Some(outcome) = calibration.outcome() {
         publish(arguments, &outcome)?;
     }
-    Ok(if interrupted { interrupt::STATUS } else { 0 })
+    Ok(if interrupted { exit::INTERRUPTED } else { 0 })
 }
 
 /// What to carry out.

@@ -31,6 +31,12 @@ pub fn run_name(unix_seconds: u64, seed: u64) -> String {
     )
 }
 
+/// The names of a run that starts now: that of this second, then those of the seconds after it, for a lab
+/// that has the first already.
+pub fn run_names(unix_seconds: u64, seed: u64) -> impl Iterator<Item = String> {
+    (unix_seconds..).map(move |second| run_name(second, seed))
+}
+
 /// A seed that differs from run to run; under 2^53, so that every reader of the JSON sees the same number.
 pub fn seed_from_clock() -> u64 {
     let now = SystemTime::now()
@@ -119,5 +125,7 @@ mod tests {
     #[test]
     fn a_run_is_named_by_its_time_and_seed() {
         assert_eq!(run_name(1_795_260_000, 0xab_cdef), "20261121-112000-cdef");
+        let names: Vec<String> = run_names(1_795_260_059, 1).take(2).collect();
+        assert_eq!(names, ["20261121-112059-0001", "20261121-112100-0001"]);
     }
 }

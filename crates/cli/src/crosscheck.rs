@@ -13,6 +13,7 @@ use crate::host::swept_host;
 use crate::interrupt;
 use crate::targets::resolve_servers;
 use deltabench_driver::crosscheck::sysbench_version;
+use deltabench_model::exit;
 use deltabench_model::installation::Installation;
 use deltabench_model::problem::Problem;
 use deltabench_run::fleet::Host;
@@ -25,9 +26,6 @@ use serde::Serialize;
 /// Seed of all keys and orders: what is sent is the same every time, so that a difference can be looked at
 /// again.
 const SEED: u64 = 1;
-
-/// What it exits with when SQL or counts differ.
-const DIFFERENT: u8 = 1;
 
 /// Compares what both sides send and how fast.
 pub fn crosscheck(arguments: &CrosscheckArguments, config: &Config) -> Result<u8, Failure> {
@@ -50,11 +48,11 @@ pub fn crosscheck(arguments: &CrosscheckArguments, config: &Config) -> Result<u8
     let measured = selfcheck::crosscheck(&request, &host, &interrupted, &mut |text| say(&text));
     let Some(rows) = measured.map_err(Failure::Failed)? else {
         say("interrupted");
-        return Ok(interrupt::STATUS);
+        return Ok(exit::INTERRUPTED);
     };
     let found = CrosscheckJson::of(&request, sysbench, &rows);
     publish(&found, arguments, || shown::text(&found))?;
-    Ok(if found.differs() { DIFFERENT } else { 0 })
+    Ok(if found.differs() { exit::DIFFERENT } else { 0 })
 }
 
 /// Where servers live, and the one to run against.

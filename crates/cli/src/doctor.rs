@@ -12,6 +12,7 @@ use crate::targets::resolve_servers;
 use crate::text::{colour, paragraph};
 use deltabench_compare::forecast::{Minutes, duration};
 use deltabench_kinds::run_half;
+use deltabench_model::exit;
 use deltabench_model::fact::HostFacts;
 use deltabench_model::finding::Severity;
 use deltabench_model::json::{known, unless_blank, unless_empty};
@@ -31,9 +32,6 @@ const FSYNC_FOR: Duration = Duration::from_secs(1);
 
 /// Seconds to look at other load: enough for its ticks of 10 ms, short enough to wait for.
 const SECONDS: std::ops::RangeInclusive<f64> = 0.2..=60.0;
-
-/// What `deltabench` exits with on a host that it would not measure on.
-const UNFIT: u8 = 4;
 
 /// Widest line.
 const WIDEST: usize = 100;
@@ -104,7 +102,7 @@ pub fn doctor(arguments: &DoctorArguments, config: &Config) -> Result<u8, Failur
         }
         None => print_stdout(&lines(colour()))?,
     }
-    Ok(if seen.fit() { 0 } else { UNFIT })
+    Ok(if seen.fit() { 0 } else { exit::UNFIT })
 }
 
 fn count(checks: &[Check], outcome: Outcome) -> usize {

@@ -10,10 +10,10 @@ use crate::afterwards::{all_counted, checked, counted};
 use crate::arguments::conditions::Output;
 use crate::arguments::experiment::{Init, RunArguments};
 use crate::bench::{Bench, Measured, interrupted, library_of};
-use crate::clock::{now, run_name, seed_from_clock};
+use crate::clock::{now, run_name, run_names, seed_from_clock};
 use crate::config::Config;
 use crate::console::{say, write_file};
-use crate::failure::{Failure, NOT_MEASURED};
+use crate::failure::Failure;
 use crate::follow_up::FollowUp;
 use crate::host::{self, check_fits, swept_host};
 use crate::output::{Destinations, analyse_run};
@@ -22,6 +22,7 @@ use crate::study;
 use crate::{interrupt, kinds};
 use deltabench_experiment::{Experiment, Part, STARTER};
 use deltabench_kinds::run_half;
+use deltabench_model::exit;
 use deltabench_model::plan::{ExperimentPart, Plan, Timing, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_run::fleet::Host;
@@ -40,8 +41,30 @@ pub use groups::in_groups;
 /// An experiment with all its runs planned.
 pub struct Planned {
     pub execution: String,
+    /// What that name is made of: the experiment's, seconds since 1970, the seed of the first run.
+    named: (String, u64, u64),
     /// Runs by name, in the order of their parts.
     pub runs: Vec<(String, Plan)>,
+}
+
+impl Planned {
+    /// The name of the execution, then those of later seconds, for a lab that has the first already.
+    fn names(&self) -> impl Iterator<Item = String> {
+        let (experiment, seconds, seed) = &self.named;
+        run_names(*seconds, *seed).map(move |name| format!("{experiment}-{name}"))
+    }
+
+    /// The runs of the execution, if this is its name.
+    fn runs_of(&self, execution: &str) -> Vec<(String, Plan)> {
+        let renamed = |(run, plan): &(String, Plan)| {
+            let (run, mut plan) = (run.replacen(&self.execution, execution, 1), plan.clone());
+            if let Some(part) = &mut plan.experiment {
+                part.execution = execution.to_owned();
+            }
+            (run, plan)
+        };
+        self.runs.iter().map(renamed).collect()
+    }
 }
 
 /// `deltabench init`.
@@ -115,20 +138,13 @@ fn begin(planned: &Planned, host: Host, pilot: bool, config: &Config) -> Result<
         interrupted: interrupt::flag()?,
     };
     // All of them before the first is measured: a killed execution knows what is left of it.
-    let names: Vec<String> = planned.runs.iter().map(|(run, _)| run.clone()).collect();
-    let first = names.first().cloned().unwrap_or_default();
-    let lock = bench.store.lock_run(&first).map_err(Failure::Refused)?;
-    let runs: Vec<(&str, &Plan)> = planned
-        .runs
-        .iter()
-        .map(|(run, plan)| (run.as_str(), plan))
-        .collect();
-    bench
-        .store
-        .create_runs(&runs, RunState::Planned, now().1)
-        .map_err(store_problem)?;
+    let state = (RunState::Planned, now().1);
+    let runs = |name: &str| planned.runs_of(name);
+    let (execution, lock) = bench.store_new(planned.names(), state, runs)?;
     drop(lock);
-    carry_out(&mut bench, &planned.execution, &names, pilot, config)
+    let runs = planned.runs_of(&execution).into_iter();
+    let names: Vec<String> = runs.map(|(run, _)| run).collect();
+    carry_out(&mut bench, &execution, &names, pilot, config)
 }
 
 /// Measures those runs of an execution that are not finished, and publishes each and then all of them.
@@ -182,7 +198,7 @@ pub fn carry_out(
         failed |= counted == FollowUp::Failed;
     }
     let code = study::publish(execution, runs, known, config)?;
-    Ok(if failed { NOT_MEASURED } else { code })
+    Ok(if failed { exit::NOT_MEASURED } else { code })
 }
 
 /// Measures a part of an execution, or what is left of it.
@@ -320,9 +336,11 @@ fn plan(
 ) -> Result<Planned, Problem> {
     let (seconds, _) = now();
     let first = requests.first().map_or(0, |(_, request)| request.seed);
+    let named = (experiment.name.clone(), seconds, first);
     let execution = format!("{}-{}", experiment.name, run_name(seconds, first));
     let mut planned = Planned {
         execution: execution.clone(),
+        named,
         runs: Vec::new(),
     };
     for (part, request) in requests {
@@ -359,4 +377,50 @@ fn plan(
         planned.runs.push((format!("{execution}-{number}"), plan));
     }
     Ok(planned)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// The only part of an execution of an experiment `study`.
+    pub(crate) fn part_of(execution: &str) -> ExperimentPart {
+        ExperimentPart {
+            execution: execution.to_owned(),
+            experiment: "study".to_owned(),
+            source: WorkloadSource {
+                file: "study.toml".to_owned(),
+                text: String::new(),
+            },
+            scale: None,
+            part: 1,
+            of: 1,
+            group: None,
+            repetition: 1,
+            coordinates: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn executions_of_one_second_and_one_seed_have_names_of_their_own() {
+        let mut plan = deltabench_testkit::small_run::plan();
+        plan.experiment = Some(part_of("study-20261121-112059-0007"));
+        let planned = Planned {
+            execution: "study-20261121-112059-0007".to_owned(),
+            named: ("study".to_owned(), 1_795_260_059, 7),
+            runs: vec![("study-20261121-112059-0007-1".to_owned(), plan.clone())],
+        };
+        let names: Vec<String> = planned.names().take(2).collect();
+        let [first, second] = names.as_slice() else {
+            panic!("{names:?}");
+        };
+        assert_eq!(*first, planned.execution);
+        assert_eq!(planned.runs_of(first), planned.runs);
+        assert_eq!(second, "study-20261121-112100-0007");
+        let renamed = planned.runs_of(second);
+        assert_eq!(renamed[0].0, "study-20261121-112100-0007-1");
+        let part = renamed[0].1.experiment.as_ref().unwrap();
+        assert_eq!(part.execution, *second);
+    }
 }

@@ -20,6 +20,7 @@ use crate::{count, interrupt};
 use deltabench_compare::comparison::Comparison;
 use deltabench_kinds::run_half;
 use deltabench_lab::{Analysed, EXPLAINED, Judged, changed, explained, sample_name};
+use deltabench_model::exit;
 use deltabench_model::explanation::ExplainedCell;
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::problem::Problem;
@@ -144,7 +145,7 @@ fn of_run(run: &str, arguments: &Explain, shape: &Shape, config: &Config) -> Res
         return show(&run, &plan, &told, shape);
     }
     let done = asked.carry_out(missing)?;
-    if done.code == interrupt::STATUS && !done.is_fresh {
+    if done.code == exit::INTERRUPTED && !done.is_fresh {
         return Ok(done.code);
     }
     let store = open(config)?;
@@ -274,7 +275,7 @@ impl Asked<'_> {
         if let Some(counting) = missing.counting {
             done.add(self.count(&mut bench, counting));
         }
-        if let Some(sampling) = missing.sampling.filter(|_| done.code != interrupt::STATUS) {
+        if let Some(sampling) = missing.sampling.filter(|_| done.code != exit::INTERRUPTED) {
             done.add(self.sample(&mut bench, &sampling));
         }
         Ok(done)
@@ -358,7 +359,7 @@ impl Done {
     fn add(&mut self, end: Result<SessionEnd, Failure>) {
         match end {
             Ok(SessionEnd::Finished) => self.is_fresh = true,
-            Ok(SessionEnd::Interrupted) => self.code = interrupt::STATUS,
+            Ok(SessionEnd::Interrupted) => self.code = exit::INTERRUPTED,
             Err(failure) => {
                 say(&failure.problem().to_string());
                 if self.code == 0 {
@@ -470,7 +471,6 @@ fn show(run: &str, plan: &Plan, told: &Told, shape: &Shape) -> Result<u8, Failur
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::NOT_MEASURED;
 
     #[test]
     fn a_failure_keeps_its_code_and_hides_nothing_new() {
@@ -485,10 +485,10 @@ mod tests {
         let refused = || Err(Failure::Refused(Problem::new("no")));
         let (finished, stopped) = (|| Ok(SessionEnd::Finished), || Ok(SessionEnd::Interrupted));
         assert_eq!(of(vec![finished(), finished()]), (true, 0));
-        assert_eq!(of(vec![failed(), finished()]), (true, NOT_MEASURED));
+        assert_eq!(of(vec![failed(), finished()]), (true, exit::NOT_MEASURED));
         assert_eq!(of(vec![finished(), refused()]), (true, 2));
-        assert_eq!(of(vec![failed(), refused()]), (false, NOT_MEASURED));
-        assert_eq!(of(vec![finished(), stopped()]), (true, interrupt::STATUS));
-        assert_eq!(of(vec![stopped()]), (false, interrupt::STATUS));
+        assert_eq!(of(vec![failed(), refused()]), (false, exit::NOT_MEASURED));
+        assert_eq!(of(vec![finished(), stopped()]), (true, exit::INTERRUPTED));
+        assert_eq!(of(vec![stopped()]), (false, exit::INTERRUPTED));
     }
 }

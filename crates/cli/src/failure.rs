@@ -1,5 +1,6 @@
 //! A command that could not do what was asked.
 
+use deltabench_model::exit;
 use deltabench_model::problem::Problem;
 
 /// What the exit codes mean, in the help of the program and of its main command.
@@ -9,14 +10,11 @@ pub const EXIT_CODES: &str = "Exit codes: 0 no regression, 1 regression, 2 bad r
 /// A failure with the exit code it stands for.
 #[derive(Debug)]
 pub enum Failure {
-    /// Bad input or a host that cannot do it: nothing was started. Exit 2.
+    /// Bad input or a host that cannot do it: nothing was started.
     Refused(Problem),
-    /// Measuring failed. Exit 5.
+    /// Measuring failed.
     Failed(Problem),
 }
-
-/// Exit code if something that was asked for could not be measured.
-pub const NOT_MEASURED: u8 = 5;
 
 impl Failure {
     /// What is in the way.
@@ -37,8 +35,32 @@ impl Failure {
     /// The exit code it stands for.
     pub fn code(&self) -> u8 {
         match self {
-            Self::Refused(_) => 2,
-            Self::Failed(_) => NOT_MEASURED,
+            Self::Refused(_) => exit::REFUSED,
+            Self::Failed(_) => exit::NOT_MEASURED,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_and_documents_have_every_code_with_its_meaning() {
+        let all: Vec<String> = { exit::MEANINGS.iter() }
+            .map(|(code, meaning)| format!("{code} {meaning}"))
+            .collect();
+        let all = format!("{}.", all.join(", "));
+        assert!(EXIT_CODES.ends_with(&all), "{EXIT_CODES}");
+        let documents = [
+            include_str!("../../../README.md"),
+            include_str!("../../../ARCHITECTURE.md"),
+            include_str!("main.rs"),
+        ];
+        for text in documents {
+            let words = text.lines().map(|line| line.trim_start_matches("//!"));
+            let words: Vec<&str> = words.flat_map(str::split_whitespace).collect();
+            assert!(words.join(" ").contains(&all), "{all}");
         }
     }
 }

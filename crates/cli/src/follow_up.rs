@@ -1,8 +1,8 @@
 //! How what follows a measurement ends.
 
 use crate::console::say;
-use crate::failure::{Failure, NOT_MEASURED};
-use crate::interrupt;
+use crate::failure::Failure;
+use deltabench_model::exit;
 use deltabench_run::session::SessionEnd;
 
 /// How what follows a measurement ended; the result of the measurement stands in any case.
@@ -33,8 +33,8 @@ impl FollowUp {
     pub fn code(self, of_result: u8) -> u8 {
         match self {
             Self::Finished => of_result,
-            Self::Interrupted => interrupt::STATUS,
-            Self::Failed => NOT_MEASURED,
+            Self::Interrupted => exit::INTERRUPTED,
+            Self::Failed => exit::NOT_MEASURED,
         }
     }
 }

@@ -1,15 +1,13 @@
 //! Ctrl-C and termination as a flag that the run looks at between rounds.
 
 use crate::failure::Failure;
+use deltabench_model::exit;
 use deltabench_model::problem::Problem;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// Exit status after a signal, as shells have it.
-pub const STATUS: u8 = 130;
 
 /// Installs the handlers and returns the flag.
 ///
@@ -29,7 +27,7 @@ fn install() -> io::Result<Arc<AtomicBool>> {
     // and the next start sweeps.
     for signal in [SIGINT, SIGTERM] {
         // Registered first, so that it sees the flag as earlier signals left it.
-        register_conditional_shutdown(signal, i32::from(STATUS), Arc::clone(&flag))?;
+        register_conditional_shutdown(signal, i32::from(exit::INTERRUPTED), Arc::clone(&flag))?;
         register(signal, Arc::clone(&flag))?;
     }
     Ok(flag)

@@ -6,7 +6,6 @@ mod tries;
 use crate::arguments::global::Global;
 use crate::arguments::trend::NightlyArguments;
 use crate::arguments::{Arguments, Command};
-use crate::bench::UNFIT;
 use crate::clock::now;
 use crate::config::Config;
 use crate::console::{print_stdout, say};
@@ -24,6 +23,7 @@ use clap::{Args, Parser};
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::thresholds::HOUR_APART_MS;
 use deltabench_lab::{HostTrend, Version, is_night, version_key};
+use deltabench_model::exit;
 use deltabench_model::fact::ToldByNight;
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::{PlannedServer, Role};
@@ -75,7 +75,7 @@ pub fn nightly(arguments: &NightlyArguments, config: &Config) -> Result<u8, Fail
     let code = conclude(&before, left.untold, config)?;
     drop(alone);
     Ok(match end {
-        FollowUp::Interrupted => interrupt::STATUS,
+        FollowUp::Interrupted => exit::INTERRUPTED,
         _ => code,
     })
 }
@@ -429,7 +429,7 @@ fn try_again(
         done.insert((next.from.clone(), next.to.clone()));
         let options = tries::only(options, &next.workloads);
         match compare(&[next.from.clone(), next.to.clone()], &options, config) {
-            Ok(interrupt::STATUS) => return Ok(FollowUp::Interrupted),
+            Ok(exit::INTERRUPTED) => return Ok(FollowUp::Interrupted),
             Ok(_) => {}
             Err(failure) => say(&failure.problem().to_string()),
         }
@@ -469,9 +469,9 @@ fn conclude(
 /// not look like one without a change.
 fn code_with(code: u8, night: &Night) -> u8 {
     match (code, night) {
-        (_, Night { regressed, .. }) if *regressed => 1,
-        (0 | UNFIT, Night { is_open, .. }) if *is_open => 3,
-        (0, Night { could_say, .. }) if !could_say => UNFIT,
+        (_, Night { regressed, .. }) if *regressed => exit::REGRESSION,
+        (0 | exit::UNFIT, Night { is_open, .. }) if *is_open => exit::INCONCLUSIVE,
+        (0, Night { could_say, .. }) if !could_say => exit::UNFIT,
         _ => code,
     }
 }
@@ -577,7 +577,10 @@ mod tests {
         assert_eq!(code_with(0, &some), 0);
         let all = night("all", 3);
         assert!(!all.could_say && !all.regressed, "{}", all.lines.join(" "));
-        assert_eq!([0, 1, 3].map(|code| code_with(code, &all)), [UNFIT, 1, 3]);
+        assert_eq!(
+            [0, 1, 3].map(|code| code_with(code, &all)),
+            [exit::UNFIT, 1, 3]
+        );
     }
 
     #[test]

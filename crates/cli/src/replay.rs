@@ -22,6 +22,7 @@ use crate::store::open_store;
 use crate::targets::resolve_servers;
 use deltabench_capture::Capture;
 use deltabench_document::amounts;
+use deltabench_model::exit;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -42,14 +43,6 @@ use timed::{Place, Timing};
 
 /// What every name of a replay begins with.
 const PREFIX: &str = "replay-";
-/// Exit code of a replay in which something fails that worked on the base, or is slower.
-const FAILS: u8 = 1;
-/// Of one that has no verdict on the workload, or cannot compare much of it.
-const INCONCLUSIVE: u8 = 3;
-/// Of one whose host or placebo allows none.
-const UNFIT: u8 = 4;
-/// Of one that could measure nothing.
-const NOT_MEASURED: u8 = 5;
 
 /// Replays, or says what would be done.
 pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failure> {
@@ -219,7 +212,7 @@ fn carry_out(
     }
     let found = deltabench_replay::replay(request, &mut say);
     let Some(found) = answer(found, request.data)? else {
-        return Ok(interrupt::STATUS);
+        return Ok(exit::INTERRUPTED);
     };
     let Answer {
         replayed,
@@ -291,7 +284,7 @@ fn finish(
         return Err(Failure::Failed(problem));
     }
     Ok(match code(replayed)? {
-        0 if timing => NOT_MEASURED,
+        0 if timing => exit::NOT_MEASURED,
         code => code,
     })
 }
@@ -390,13 +383,13 @@ fn code(replayed: &Replayed) -> Result<u8, Failure> {
     let fails_in_time = |times: &ReplayTimes| times.failed_on_candidates > 0;
     let in_time = replayed.times.as_ref().is_some_and(fails_in_time);
     if replayed.has_new_failures() || replayed.has_slower() || in_time {
-        return Ok(FAILS);
+        return Ok(exit::REGRESSION);
     }
     if replayed.has_answer() {
         let mut candidates = 1..replayed.servers.len();
         let open = candidates.any(|place| replayed.not_compared(place).is_some());
         return Ok(match replayed.times.as_ref().map_or(0, of_times) {
-            0 if open => INCONCLUSIVE,
+            0 if open => exit::INCONCLUSIVE,
             code => code,
         });
     }
@@ -413,13 +406,13 @@ fn code(replayed: &Replayed) -> Result<u8, Failure> {
 fn of_times(times: &ReplayTimes) -> u8 {
     let any = |wanted: TimeVerdict| times.workload.iter().any(|whole| whole.verdict == wanted);
     if times.workload.is_empty() && times.blocks == 0 {
-        NOT_MEASURED
+        exit::NOT_MEASURED
     } else if times.workload.is_empty() {
-        INCONCLUSIVE
+        exit::INCONCLUSIVE
     } else if any(TimeVerdict::Unfit) {
-        UNFIT
+        exit::UNFIT
     } else if any(TimeVerdict::Inconclusive) {
-        INCONCLUSIVE
+        exit::INCONCLUSIVE
     } else {
         0
     }

@@ -2,7 +2,7 @@
 
 use crate::afterwards::conclude;
 use crate::bench::{Bench, library_of};
-use crate::clock::{now, run_name};
+use crate::clock::{now, run_names};
 use crate::console::say;
 use crate::failure::Failure;
 use crate::follow_up::FollowUp;
@@ -31,17 +31,13 @@ pub fn measure(
     destinations: &Destinations,
 ) -> Result<u8, Failure> {
     let (seconds, created) = now();
-    let first = run_name(seconds, plan.seed);
-    let plans = planning::sessions(&first, plan, of, gap_seconds);
-    let names: Vec<String> = (1..=of)
-        .map(|number| session_name(&first, number))
-        .collect();
-    let runs: Vec<(&str, &Plan)> = names.iter().map(String::as_str).zip(&plans).collect();
-    let lock = bench.store.lock_run(&first).map_err(Failure::Refused)?;
-    bench
-        .store
-        .create_runs(&runs, RunState::Planned, created)
-        .map_err(store_problem)?;
+    let runs = |first: &str| {
+        let plans = planning::sessions(first, plan, of, gap_seconds);
+        let names = (1..=of).map(|number| session_name(first, number));
+        names.zip(plans).collect()
+    };
+    let state = (RunState::Planned, created);
+    let (first, lock) = bench.store_new(run_names(seconds, plan.seed), state, runs)?;
     drop(lock);
     go_on(bench, &first, pilot, destinations)
 }
@@ -110,8 +106,8 @@ mod tests {
     use crate::arguments::conditions::Output;
     use crate::bench::tests::bench;
     use crate::config::Config;
-    use crate::failure::NOT_MEASURED;
     use deltabench_acquire::Sources;
+    use deltabench_model::exit;
     use deltabench_store::Store;
     use deltabench_testkit::small_run;
     use std::path::Path;
@@ -159,7 +155,7 @@ mod tests {
         let destinations = destinations(place.path());
         let mut bench = bench(place.path(), store, false);
         let code = go_on(&mut bench, "r", false, &destinations).unwrap();
-        assert_eq!(code, NOT_MEASURED);
+        assert_eq!(code, exit::NOT_MEASURED);
         let json = std::fs::read_to_string(place.path().join("r.json")).unwrap();
         assert!(json.contains("\"regression\": 1"), "{json}");
         // What is refused before anything starts has no new result.

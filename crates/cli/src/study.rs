@@ -11,6 +11,7 @@ use crate::store::{open_lab, store_problem};
 use crate::text::colour;
 use deltabench_compare::comparison::{Metric, Verdict};
 use deltabench_compare::study::{Axis, Study, StudyTable};
+use deltabench_model::exit;
 use deltabench_model::problem::Problem;
 use deltabench_report::{JsonVersion, StudyFormat, TerminalOptions, render_study, resolved};
 use deltabench_site::{Loaded, place_unbegun, study_context, tables_of};
@@ -248,19 +249,25 @@ fn code_of(tables: &[StudyTable], codes: &[u8]) -> u8 {
         .filter_map(|figure| figure.verdict)
         .collect();
     if verdicts.is_empty() {
-        let worst = [1, 5, 4, 3].into_iter().find(|code| codes.contains(code));
-        return worst.unwrap_or(0);
+        let worst_first = [
+            exit::REGRESSION,
+            exit::NOT_MEASURED,
+            exit::UNFIT,
+            exit::INCONCLUSIVE,
+        ];
+        let worst = worst_first.into_iter().find(|code| codes.contains(code));
+        return worst.unwrap_or(exit::NO_REGRESSION);
     }
     let any = |verdict: Verdict| verdicts.contains(&verdict);
-    let unfinished = codes.contains(&5);
+    let unfinished = codes.contains(&exit::NOT_MEASURED);
     if any(Verdict::Regression) {
-        1
+        exit::REGRESSION
     } else if verdicts.iter().all(|verdict| *verdict == Verdict::Unfit) {
-        4
+        exit::UNFIT
     } else if unfinished || any(Verdict::Inconclusive) || any(Verdict::Unfit) {
-        3
+        exit::INCONCLUSIVE
     } else {
-        0
+        exit::NO_REGRESSION
     }
 }
 

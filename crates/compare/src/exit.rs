@@ -2,6 +2,7 @@
 
 use crate::comparison::{Comparison, Verdict};
 use crate::gate::{GateResult, gate_results, passes};
+use deltabench_model::exit;
 
 /// The exit code of a comparison.
 ///
@@ -32,15 +33,15 @@ pub fn exit_code(comparison: &Comparison) -> u8 {
     let any = |result: GateResult| results.contains(&result);
     let counted = comparison.counted_alone().is_some();
     if !counted && cells.iter().all(|cell| cell.blocks == 0) {
-        5
+        exit::NOT_MEASURED
     } else if !comparison.host_ok || cells.iter().all(|cell| cell.verdict == Verdict::Unfit) {
-        4
+        exit::UNFIT
     } else if any(GateResult::Failed) {
-        1
+        exit::REGRESSION
     } else if !passes(comparison, &results) {
-        3
+        exit::INCONCLUSIVE
     } else {
-        0
+        exit::NO_REGRESSION
     }
 }
 
@@ -48,10 +49,10 @@ pub fn exit_code(comparison: &Comparison) -> u8 {
 fn alone(comparison: &Comparison) -> u8 {
     let placebo = &comparison.placebo_cells;
     if placebo.iter().all(|cell| cell.blocks == 0) {
-        5
+        exit::NOT_MEASURED
     } else if comparison.host_ok {
-        0
+        exit::NO_REGRESSION
     } else {
-        4
+        exit::UNFIT
     }
 }

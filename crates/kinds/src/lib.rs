@@ -16,6 +16,7 @@ pub mod replay;
 pub mod rocksdb;
 mod settling;
 pub mod shown;
+mod stored;
 pub mod targets;
 pub mod workloads;
 

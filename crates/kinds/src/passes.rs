@@ -23,6 +23,15 @@ use std::sync::atomic::Ordering;
 /// A good record: block, cell and server.
 pub(crate) type Done = (u32, CellId, ServerId);
 
+/// The cells of a block. No look could decide with so few passes: each block of the plan has all of them.
+pub(crate) fn open_cells(plan: &Plan, block: u32) -> Vec<CellId> {
+    let cells = match block < plan.timing.blocks {
+        true => plan.cells.len(),
+        false => 0,
+    };
+    CellId::each().take(cells).collect()
+}
+
 /// How a pass ended.
 pub(crate) enum PassEnd {
     Complete,

@@ -12,7 +12,7 @@ mod reading;
 mod record;
 mod stages;
 
-use crate::passes::PassBlocks;
+use crate::passes::{self, PassBlocks};
 use crate::shown::{JudgedRun, Show, Shown};
 use crate::workloads::cells;
 use blocks::Tests;
@@ -180,13 +180,8 @@ impl Benchmark for Procedure {
         vec![Finding::new(kind, Severity::Confounder, text.to_owned())]
     }
 
-    /// No look could decide with so few passes: each block of the plan has all cells.
     fn open_cells(&self, plan: &Plan, block: u32, _: &[Slice]) -> Vec<CellId> {
-        let cells = match block < plan.timing.blocks {
-            true => plan.cells.len(),
-            false => 0,
-        };
-        CellId::each().take(cells).collect()
+        passes::open_cells(plan, block)
     }
 
     fn reader(&self) -> &'static dyn Reader {

@@ -10,6 +10,7 @@ mod conditions;
 pub mod counter;
 pub mod counts;
 pub mod endpoint;
+pub mod exit;
 pub mod explanation;
 pub mod fact;
 pub mod figures;

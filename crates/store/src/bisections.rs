@@ -4,8 +4,8 @@ use crate::error::StoreError;
 use crate::store::Store;
 use deltabench_model::bisection::{BISECTION_FORMAT, Bisection, Happened, Question};
 
-const INSERT: &str =
-    "insert into bisection (name, question, started_unix_ms, written_by) values (?1, ?2, ?3, ?4)";
+const INSERT: &str = "insert into bisection (name, question, started_unix_ms, written_by) \
+     values (?1, ?2, ?3, ?4) on conflict (name) do nothing";
 const INSERT_EVENT: &str = "insert into bisection_event (bisection, event, at_unix_ms) \
      select id, ?2, ?3 from bisection where name = ?1";
 const SELECT_EVENTS: &str = "select event from bisection_event where bisection = \
@@ -14,16 +14,13 @@ const SELECT_EVENTS: &str = "select event from bisection_event where bisection =
 impl Store {
     /// Stores a new bisection, durably, before anything of it is measured.
     ///
-    /// Errors: `Misuse` for a name that is taken, `Full`, `Sqlite`.
+    /// Errors: `Taken` for a name that the store has, `Full`, `Sqlite`.
     pub fn create_bisection(
         &mut self,
         name: &str,
         question: &Question,
         started_unix_ms: i64,
     ) -> Result<(), StoreError> {
-        if self.bisection_question(name)?.is_some() {
-            return Err(self.misuse(format!("a bisection `{name}` already exists")));
-        }
         let text = serde_json::to_string(question)
             .map_err(|error| self.misuse(format!("question: {error}")))?;
         let written_by = env!("CARGO_PKG_VERSION");
@@ -31,7 +28,15 @@ impl Store {
             INSERT,
             "store a bisection in",
             (name, text, started_unix_ms, written_by),
-        )
+        )?;
+        match self.connection.changes() {
+            0 => Err(StoreError::Taken {
+                path: self.path.clone(),
+                what: "bisection",
+                name: name.to_owned(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Records that something happened; it is on disk when this returns.

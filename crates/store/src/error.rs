@@ -72,6 +72,14 @@ pub enum StoreError {
         run: String,
         why: String,
     },
+    /// The lab has this name already.
+    #[error("{path} already has a {what} `{name}`")]
+    Taken {
+        path: PathBuf,
+        /// `run` or `bisection`.
+        what: &'static str,
+        name: String,
+    },
     /// The caller broke the order of calls or gave a value that cannot be stored.
     #[error("cannot store this in {path}: {what}")]
     Misuse { path: PathBuf, what: String },
@@ -126,6 +134,7 @@ impl StoreError {
                 "nothing was deleted; check the disk, or put the file back from a copy of the lab"
             }
             Self::Damaged { .. } => "keep a copy of the file and report this",
+            Self::Taken { .. } => "give the command again",
             Self::Misuse { .. } => "this is a bug in deltabench; please report it",
         }
     }

@@ -114,7 +114,7 @@ impl Store {
     /// Stores a new run with its plan, durably, before anything is measured: `Running`, or `Planned` if its
     /// turn comes later.
     ///
-    /// Errors: `Misuse` for a name that is taken, is empty or is `last`; `Full`, `Sqlite`.
+    /// Errors: `Taken` for a name that the store has, `Misuse` for an empty one and `last`; `Full`, `Sqlite`.
     pub fn create_run(
         &mut self,
         run: &str,
@@ -139,11 +139,6 @@ impl Store {
             if run.is_empty() || run == "last" {
                 return Err(self.misuse(format!("`{run}` cannot be the name of a run")));
             }
-            match self.run_id(run) {
-                Ok(_) => return Err(self.misuse(format!("a run `{run}` already exists"))),
-                Err(StoreError::UnknownRun { .. }) => {}
-                Err(error) => return Err(error),
-            }
             let text = serde_json::to_string(plan)
                 .map_err(|error| self.misuse(format!("plan: {error}")))?;
             texts.push((run, text));
@@ -155,11 +150,14 @@ impl Store {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(fail)?;
         for ((run, text), started) in texts.into_iter().zip(started_unix_ms..) {
-            step.execute(
-                "insert into run (name, plan, started_unix_ms, written_by) values (?1, ?2, ?3, ?4)",
-                (run, text, started, env!("CARGO_PKG_VERSION")),
-            )
-            .map_err(fail)?;
+            let row = (run, text, started, env!("CARGO_PKG_VERSION"));
+            if step.execute(INSERT_RUN, row).map_err(fail)? == 0 {
+                return Err(StoreError::Taken {
+                    path,
+                    what: "run",
+                    name: run.to_owned(),
+                });
+            }
             let id = step.last_insert_rowid();
             step.execute(INSERT_STATE, (id, state.word(), started))
                 .map_err(fail)?;
@@ -438,6 +436,9 @@ fn meaning(name: &str, named: &[Named]) -> Found {
         Found::Execution(name.to_owned(), parts)
     }
 }
+
+const INSERT_RUN: &str = "insert into run (name, plan, started_unix_ms, written_by) \
+    values (?1, ?2, ?3, ?4) on conflict (name) do nothing";
 
 const INSERT_STATE: &str = "insert into run_state (run, state, at_unix_ms) values (?1, ?2, ?3)";
 

@@ -1,7 +1,7 @@
 //! `deltabench crosscheck --pgbench`: the built-in driver against pgbench itself.
 
 use super::shown::{WIDEST, meanings, with_interval, word};
-use super::{DIFFERENT, SEED, check, publish, resolved};
+use super::{SEED, check, publish, resolved};
 use crate::arguments::selfcheck::CrosscheckArguments;
 use crate::config::Config;
 use crate::console::say;
@@ -12,6 +12,7 @@ use crate::text::{paragraph, table};
 use clap::ValueEnum;
 use deltabench_compare::thresholds::CLIENT_CPU_GOAL;
 use deltabench_driver::crosscheck::pgbench::{installed, pgbench_version};
+use deltabench_model::exit;
 use deltabench_model::work::pgbench::QueryMode;
 use deltabench_selfcheck::crosscheck::finding::Speed;
 use deltabench_selfcheck::crosscheck::json::{PgbenchCrosscheckJson, ScriptFinding};
@@ -42,11 +43,11 @@ pub(super) fn crosscheck(arguments: &CrosscheckArguments, config: &Config) -> Re
     let measured = crosscheck_pgbench(&request, &host, &interrupted, &mut |text| say(&text));
     let Some(measured) = measured.map_err(Failure::Failed)? else {
         say("interrupted");
-        return Ok(interrupt::STATUS);
+        return Ok(exit::INTERRUPTED);
     };
     let found = PgbenchCrosscheckJson::of(&request, pgbench, measured);
     publish(&found, arguments, || text(&found))?;
-    Ok(if found.differs() { DIFFERENT } else { 0 })
+    Ok(if found.differs() { exit::DIFFERENT } else { 0 })
 }
 
 fn modes(asked: &[ModeWord]) -> Vec<QueryMode> {

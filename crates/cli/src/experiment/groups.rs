@@ -101,7 +101,7 @@ fn too_few(asked: usize, controls: usize) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltabench_model::plan::{ExperimentPart, WorkloadSource};
+    use crate::experiment::tests::part_of;
     use deltabench_model::work::Work;
     use deltabench_model::work::insert::InsertSetup;
     use deltabench_testkit::small_insert;
@@ -116,27 +116,14 @@ mod tests {
                 label: Some(format!("c{number}")),
                 ..like.clone()
             }));
-        plan.experiment = Some(ExperimentPart {
-            execution: "e".to_owned(),
-            experiment: "study".to_owned(),
-            source: WorkloadSource {
-                file: "study.toml".to_owned(),
-                text: String::new(),
-            },
-            scale: None,
-            part: 1,
-            of: 1,
-            group: None,
-            repetition: 1,
-            coordinates: Vec::new(),
-            left_out: Vec::new(),
-        });
+        plan.experiment = Some(part_of("e"));
         plan
     }
 
     fn planned(plan: Plan) -> Planned {
         Planned {
             execution: "e".to_owned(),
+            named: (String::new(), 0, 0),
             runs: vec![("e-1".to_owned(), plan)],
         }
     }

@@ -16,6 +16,7 @@ use deltabench_fleet::file::{Copying, EngineWord, FleetFile};
 use deltabench_fleet::look::{Answer, Look, Row, ahead_ms, rows, spoiled_servers, who_measures};
 use deltabench_fleet::ship;
 use deltabench_fleet::spool::Avoided;
+use deltabench_model::exit;
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
 use deltabench_observe::{DiskFacts, HostSample, Outcome, host_identity, preflight, read_host};
@@ -24,8 +25,6 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Exit code if a host is unfit.
-const UNFIT: u8 = 4;
 /// Time limit of a look, in minutes.
 const MINUTES: u32 = 10;
 /// How long a host looks at other load, and writes to its disk.
@@ -72,7 +71,7 @@ pub fn check(arguments: &Check, config: &Config) -> Result<u8, Failure> {
                 "exit code 4: {unfit} of {} hosts are unfit",
                 rows.len()
             ));
-            UNFIT
+            exit::UNFIT
         }
     })
 }

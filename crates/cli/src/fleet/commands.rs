@@ -8,13 +8,14 @@ use crate::arguments::fleet::{Resume, Watch};
 use crate::clock::now;
 use crate::config::Config;
 use crate::console::{print_stdout, say};
-use crate::failure::{Failure, NOT_MEASURED};
+use crate::failure::Failure;
 use crate::store::{open, store_problem};
 use deltabench_fleet::engine::{JobState, Seen};
 use deltabench_fleet::file::{EngineWord, FleetFile};
 use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::spool::Spool;
 use deltabench_fleet::state::{UnitState, UnitStatus, status};
+use deltabench_model::exit;
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_store::Store;
 use std::path::Path;
@@ -110,7 +111,11 @@ pub fn gather(wanted: &str, config: &Config) -> Result<u8, Failure> {
         }
     }
     print_stdout(&watch::table(&states, &known.lanes).join("\n"))?;
-    Ok(if whole && fetched { 0 } else { NOT_MEASURED })
+    Ok(if whole && fetched {
+        0
+    } else {
+        exit::NOT_MEASURED
+    })
 }
 
 /// `deltabench fleet after`: writes the report if nobody watches.
@@ -127,7 +132,7 @@ pub fn after(lanes_file: &Path, config: &Config) -> Result<u8, Failure> {
     let code = watch::conclude(&store, &config, (&spool, &lanes))?;
     // A scheduler shows whether gathering worked; a regression is no failure of it.
     say(&format!("`deltabench fleet watch` would end with {code}"));
-    Ok(if whole { 0 } else { NOT_MEASURED })
+    Ok(if whole { 0 } else { exit::NOT_MEASURED })
 }
 
 /// The lab where an execution was started. On another host that path may be no lab, or another one.

@@ -10,7 +10,7 @@ use crate::arguments::fleet::LaneArguments;
 use crate::clock::now;
 use crate::config::Config;
 use crate::console::say;
-use crate::failure::{Failure, NOT_MEASURED};
+use crate::failure::Failure;
 use deltabench_fleet::engine::local::terminate;
 use deltabench_fleet::engine::slurm;
 use deltabench_fleet::file::{Copying, EngineWord, FleetFile};
@@ -18,6 +18,7 @@ use deltabench_fleet::host_lock::{self, Holder, HostLock};
 use deltabench_fleet::lanes::{Lane, Lanes};
 use deltabench_fleet::ship;
 use deltabench_fleet::spool::{Avoided, EndWord, FAILURES, HostName, Owner, Spool};
+use deltabench_model::exit;
 use deltabench_model::finding::Severity;
 use deltabench_model::problem::Problem;
 use deltabench_observe::{HostSample, Outcome, host_identity, preflight, read_host};
@@ -29,8 +30,6 @@ use std::time::{Duration, Instant};
 pub const AGAIN: u8 = 75;
 /// Exit code of a lane whose measurements the shared directory does not take (sysexits.h: cannot create).
 pub const KEPT: u8 = 73;
-/// Exit code of a lane on a host that is unfit.
-const UNFIT: u8 = 4;
 /// How long to look at other load.
 const LOOK: Duration = Duration::from_secs(2);
 /// How often to try for the lock.
@@ -100,7 +99,7 @@ pub fn lane(arguments: &LaneArguments, config: &Config) -> Result<u8, Failure> {
         Admission::Unfit(why) => return refuse((&spool, &lanes, &file), (&host, own.lane), &why),
     }
     match ended(own, &place) {
-        UNFIT => leave(
+        exit::UNFIT => leave(
             (&spool, &lanes, &file),
             (&host, own.lane),
             "a unit found it unfit",
@@ -200,7 +199,7 @@ fn leave(
         avoid(spool, host, why)?;
     }
     let Some(job) = own_job(file, lane) else {
-        return Ok(UNFIT);
+        return Ok(exit::UNFIT);
     };
     let engine = engine(file);
     let went = Away::of(file, spool, engine.as_ref()).and_then(|away| {
@@ -216,10 +215,10 @@ fn leave(
             say(&format!("lane goes on elsewhere than on {}", host.node));
             AGAIN
         }
-        Ok(false) => UNFIT,
+        Ok(false) => exit::UNFIT,
         Err(problem) => {
             say(&problem.to_string());
-            UNFIT
+            exit::UNFIT
         }
     })
 }
@@ -251,7 +250,7 @@ fn carry_out(lane: &Lane, place: &Place<'_>) -> Result<u8, Failure> {
                     return Ok(code);
                 }
             }
-            UnitEnd::Ended(EndWord::Unfit) => return Ok(UNFIT),
+            UnitEnd::Ended(EndWord::Unfit) => return Ok(exit::UNFIT),
             // Another lane has it, and what follows.
             UnitEnd::Ended(EndWord::Superseded | EndWord::Cancelled) => return Ok(0),
             UnitEnd::Ended(EndWord::Interrupted) => return Ok(AGAIN),
@@ -261,7 +260,7 @@ fn carry_out(lane: &Lane, place: &Place<'_>) -> Result<u8, Failure> {
     Ok(if is_left && !place.spool.is_cancelled() {
         AGAIN
     } else if failed {
-        NOT_MEASURED
+        exit::NOT_MEASURED
     } else {
         0
     })
@@ -278,14 +277,14 @@ fn broken(place: &Place<'_>) -> Result<Option<u8>, Failure> {
     let is_alike = |one: &Avoided| one.host.uid != host.uid && one.why.starts_with(IN_A_ROW);
     if spool.avoided().iter().any(is_alike) {
         say("units in a row failed here as on another host: this lane stops");
-        return Ok(Some(NOT_MEASURED));
+        return Ok(Some(exit::NOT_MEASURED));
     }
     avoid(
         spool,
         host,
         &format!("{IN_A_ROW} {FAILURES} units failed, the last one: {last}"),
     )?;
-    Ok(Some(UNFIT))
+    Ok(Some(exit::UNFIT))
 }
 
 /// What says why a host is avoided on which units fail.
@@ -441,7 +440,10 @@ mod tests {
         };
         let lanes = Lanes::default();
         let whole = (&spool, &lanes, &file);
-        assert_eq!(refuse(whole, (&host("n1"), 0), "cold").unwrap(), UNFIT);
+        assert_eq!(
+            refuse(whole, (&host("n1"), 0), "cold").unwrap(),
+            exit::UNFIT
+        );
         let why = avoided(&spool, &file, &host("n2")).unwrap();
         assert_eq!(why, "cold");
         leave(whole, (&host("n2"), 0), &why).unwrap();

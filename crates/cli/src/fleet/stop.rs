@@ -1,7 +1,7 @@
 //! Signals to a lane: what is measured now is finished, then it stops.
 
 use crate::failure::Failure;
-use crate::interrupt;
+use deltabench_model::exit;
 use deltabench_model::problem::Problem;
 use deltabench_run::session::comes_soon;
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
@@ -40,7 +40,7 @@ impl Stop {
             let mut terms = 0;
             for signal in signals.forever() {
                 if heard.hear(signal, &mut terms).is_break() {
-                    std::process::exit(i32::from(interrupt::STATUS));
+                    std::process::exit(i32::from(exit::INTERRUPTED));
                 }
             }
         });

@@ -6,7 +6,7 @@ use super::submit::Submitter;
 use crate::clock::now;
 use crate::config::Config;
 use crate::console::say;
-use crate::failure::{Failure, NOT_MEASURED};
+use crate::failure::Failure;
 use crate::interrupt;
 use crate::store::store_problem;
 use crate::study;
@@ -16,6 +16,7 @@ use deltabench_fleet::gather::{self, Refused};
 use deltabench_fleet::lanes::Lanes;
 use deltabench_fleet::spool::{Attempt, Avoided, Outcome, Spool, Stopped};
 use deltabench_fleet::state::{UnitState, UnitStatus, status};
+use deltabench_model::exit;
 use deltabench_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -104,7 +105,7 @@ pub fn watch(
                 "{name} goes on; `deltabench fleet watch {name}` shows how, `deltabench fleet cancel \
                  {name}` ends it"
             ));
-            return Ok(interrupt::STATUS);
+            return Ok(exit::INTERRUPTED);
         }
         watcher.rest();
     }
@@ -460,9 +461,9 @@ fn reported(
             states.len()
         ));
         let missing = u32::try_from(missing.len()).unwrap_or(u32::MAX);
-        return Ok((NOT_MEASURED, missing));
+        return Ok((exit::NOT_MEASURED, missing));
     }
-    Ok((code.unwrap_or(NOT_MEASURED), 0))
+    Ok((code.unwrap_or(exit::NOT_MEASURED), 0))
 }
 
 /// What was not planned: each attempt that did not end in a sealed file.

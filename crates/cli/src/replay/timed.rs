@@ -10,7 +10,6 @@ use crate::clock::{now, seed_from_clock};
 use crate::config::Config;
 use crate::console::{say, write_file};
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::progress::Progress;
 use crate::request::{percent, time};
 use crate::store::{open, store_problem};
@@ -18,6 +17,7 @@ use crate::targets::check_still_there;
 use deltabench_capture::Capture;
 use deltabench_kinds::replay::{Loaded, PlanWish, Replay, add_times, plan};
 use deltabench_lab::Judged;
+use deltabench_model::exit;
 use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{Replayed, ReplayedFile};
@@ -214,7 +214,7 @@ fn carry_out(
     publish(replayed, files, config)?;
     if end == SessionEnd::Interrupted {
         say(&format!("interrupted; `deltabench resume {run}` continues"));
-        return Ok(interrupt::STATUS);
+        return Ok(exit::INTERRUPTED);
     }
     code(replayed)
 }
@@ -295,7 +295,7 @@ pub fn resume(
     let again = load_again(&request, setup.statements.clone(), &mut say);
     let kept = answer(again, request.data)?;
     let Some(kept) = kept else {
-        return Ok(interrupt::STATUS);
+        return Ok(exit::INTERRUPTED);
     };
     check_data_sets(plan, setup, &kept.data_sets).map_err(Failure::Refused)?;
     { bench.store.finish_run(run, RunState::Running, now().1) }.map_err(store_problem)?;

@@ -13,6 +13,7 @@ use crate::interrupt;
 use crate::request::small;
 use crate::store::open_store;
 use deltabench_kinds::run_half;
+use deltabench_model::exit;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::problem::Problem;
 use deltabench_run::planning::{self, ServerWish};
@@ -71,10 +72,9 @@ fn one_pair(
     library: &Library,
     bench: &mut Bench,
 ) -> Result<Option<PairVerdict>, Failure> {
-    let name = run_name(now().0, plan.seed);
     let measured = sequential(
         plan,
-        &format!("{name}-practice"),
+        &format!("{}-practice", run_name(now().0, plan.seed)),
         &bench.host,
         arguments.seconds,
         &bench.interrupted,
@@ -83,7 +83,7 @@ fn one_pair(
         return Ok(None);
     };
     let practice = judged(&first, &second).map_err(Failure::Failed)?;
-    let measured = bench.measure_new(plan, library, Some(name), false)?;
+    let measured = bench.measure_new(plan, library, None, false)?;
     if measured.end == SessionEnd::Interrupted {
         return Ok(None);
     }
@@ -110,7 +110,7 @@ fn pair_line(said: &PairVerdict) -> String {
 
 fn publish(arguments: &SelfbenchVerdict, pairs: &[PairVerdict]) -> Result<u8, Failure> {
     if pairs.is_empty() {
-        return Ok(interrupt::STATUS);
+        return Ok(exit::INTERRUPTED);
     }
     let called = CalledDifferent::of(pairs);
     let row = |name: &str, wrong: u64| {

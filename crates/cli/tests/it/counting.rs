@@ -234,8 +234,6 @@ fn a_library_counted_against_itself_has_the_same_numbers_and_an_interrupted_coun
     signal(child.id(), "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(lab.workspaces().is_empty());
-    // Counts have one seed, so two that begin in one second would have one name.
-    std::thread::sleep(std::time::Duration::from_secs(1));
     let output = lab.run(&join(&count, &["--json", "-"]));
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");

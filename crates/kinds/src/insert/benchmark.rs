@@ -9,7 +9,7 @@ use super::reading::InsertReader;
 use super::stretched::stretch;
 use super::turns::StepsInTurns;
 use super::{outlook, setup};
-use crate::passes::PassBlocks;
+use crate::passes::{self, PassBlocks};
 use deltabench_compare::Reader;
 use deltabench_model::plan::{Cell, CellId, Plan};
 use deltabench_model::problem::Problem;
@@ -104,13 +104,8 @@ impl Benchmark for Insert {
         })
     }
 
-    /// No look could decide with so few passes: each block of the plan has all cells.
     fn open_cells(&self, plan: &Plan, block: u32, _: &[Slice]) -> Vec<CellId> {
-        let cells = match block < plan.timing.blocks {
-            true => plan.cells.len(),
-            false => 0,
-        };
-        CellId::each().take(cells).collect()
+        passes::open_cells(plan, block)
     }
 
     fn reader(&self) -> &'static dyn Reader {

@@ -1,5 +1,6 @@
 //! What one step came to on one server, as it is stored.
 
+use crate::stored;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::record::Record;
@@ -79,19 +80,8 @@ impl StepRecord {
     ///
     /// Errors: a value that cannot be written.
     pub fn record(&self) -> Result<Record, Problem> {
-        let payload = serde_json::to_string(self).map_err(|error| {
-            Problem::new("a step cannot be stored")
-                .detail(error.to_string())
-                .hint("this is a bug in deltabench; please report it")
-        })?;
-        Ok(Record {
-            kind: KIND.to_owned(),
-            server: self.server,
-            cell: self.cell,
-            block: self.block,
-            void: self.void.clone(),
-            payload,
-        })
+        let place = (self.block, self.cell, self.server);
+        stored::record(KIND, self, place, self.void.clone())
     }
 
     /// The tally of a role, if the step has it.
@@ -152,15 +142,8 @@ impl StepRecord {
 ///
 /// Errors: one that this version cannot read.
 pub fn steps(records: &[Record]) -> Result<Vec<StepRecord>, Problem> {
-    let own = records.iter().filter(|record| record.kind == KIND);
-    let read = |record: &Record| {
-        serde_json::from_str(&record.payload).map_err(|error| {
-            Problem::new("the store contains a step that cannot be read")
-                .detail(error.to_string())
-                .hint("keep a copy of the file and report this")
-        })
-    };
-    own.map(read).collect()
+    let steps = records.iter().map(|record| stored::value(KIND, record));
+    steps.filter_map(Result::transpose).collect()
 }
 
 #[cfg(test)]

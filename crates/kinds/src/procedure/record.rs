@@ -1,5 +1,6 @@
 //! What one test came to on one server, as it is stored.
 
+use crate::stored;
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
@@ -61,19 +62,8 @@ impl TestRecord {
     ///
     /// Errors: a value that cannot be written.
     pub(super) fn record(&self) -> Result<Record, Problem> {
-        let payload = serde_json::to_string(self).map_err(|error| {
-            Problem::new("a test cannot be stored")
-                .detail(error.to_string())
-                .hint("this is a bug in deltabench; please report it")
-        })?;
-        Ok(Record {
-            kind: KIND.to_owned(),
-            server: self.server,
-            cell: self.cell,
-            block: self.block,
-            void: self.void.clone(),
-            payload,
-        })
+        let place = (self.block, self.cell, self.server);
+        stored::record(KIND, self, place, self.void.clone())
     }
 
     /// The test as a slice: what is compared.
@@ -125,13 +115,10 @@ impl TestRecord {
 /// Errors: one that this version cannot read.
 pub(super) fn tests(records: &[Record]) -> Result<Vec<TestRecord>, Problem> {
     let mut found: BTreeMap<(u32, CellId, ServerId), TestRecord> = BTreeMap::new();
-    for record in records.iter().filter(|record| record.kind == KIND) {
-        let test: TestRecord = serde_json::from_str(&record.payload).map_err(|error| {
-            Problem::new("the store contains a test that cannot be read")
-                .detail(error.to_string())
-                .hint("keep a copy of the file and report this")
-        })?;
-        found.insert((test.block, test.cell, test.server), test);
+    for record in records {
+        if let Some(test) = stored::value::<TestRecord>(KIND, record)? {
+            found.insert((test.block, test.cell, test.server), test);
+        }
     }
     Ok(found.into_values().collect())
 }

@@ -98,22 +98,17 @@ impl MixVisit<'_> {
 
     fn measure(&self, jobs: &[&TimedJob], drawn: &Drawn, copies: bool) -> Result<Vec<Side>, Ended> {
         if copies {
-            self.copies(self.servers.copy(self.interrupted))?;
+            let made = self.servers.copy(self.interrupted);
+            made.map_err(|problem| Ended::unless_stopped(problem, self.interrupted))?;
         }
         let sides = self.connect(jobs, copies)?;
         let mut sides = self.watched(sides, drawn)?;
         if copies {
             sides.iter_mut().for_each(|side| side.clients.clear());
-            self.copies(self.servers.drop_copies(self.interrupted))?;
+            let gone = self.servers.drop_copies(self.interrupted);
+            gone.map_err(|problem| Ended::unless_stopped(problem, self.interrupted))?;
         }
         Ok(sides)
-    }
-
-    fn copies(&self, done: Result<(), Problem>) -> Result<(), Ended> {
-        done.map_err(|problem| match self.interrupted.load(Ordering::Relaxed) {
-            true => Ended::Interrupted,
-            false => Ended::Broken(problem),
-        })
     }
 
     /// Shape: in the order of the plan's servers; they connect in a drawn one.

@@ -1,5 +1,6 @@
 //! What a visit to a statement is on one server, as it is stored.
 
+use crate::stored;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::record::Record;
@@ -54,33 +55,16 @@ impl VisitRecord {
     /// For the store.
     ///
     /// Errors: numbers that JSON cannot hold.
-    pub fn record(
-        &self,
-        (block, cell, server): (u32, CellId, ServerId),
-    ) -> Result<Record, Problem> {
-        let payload = serde_json::to_string(self)
-            .map_err(|error| Problem::new("a visit cannot be stored").detail(error.to_string()))?;
-        Ok(Record {
-            kind: KIND.to_owned(),
-            server,
-            cell,
-            block,
-            void: self.failed.is_some().then_some(VoidReason::NothingDone),
-            payload,
-        })
+    pub fn record(&self, place: (u32, CellId, ServerId)) -> Result<Record, Problem> {
+        let void = self.failed.is_some().then_some(VoidReason::NothingDone);
+        stored::record(KIND, self, place, void)
     }
 
     /// A stored one; absent for a record of another kind.
     ///
     /// Errors: it is damaged.
     pub fn read(record: &Record) -> Result<Option<Self>, Problem> {
-        if record.kind != KIND {
-            return Ok(None);
-        }
-        let found = serde_json::from_str(&record.payload);
-        found.map(Some).map_err(|error| {
-            Problem::new("a visit of the replay is damaged").detail(error.to_string())
-        })
+        stored::value(KIND, record)
     }
 
     /// Executions of all tuples.

@@ -250,23 +250,18 @@ impl Visit<'_> {
 
     /// Makes the copies that a write changes anew.
     fn copy(&self) -> Result<(), Ended> {
-        self.copies(self.servers.copy(self.interrupted))
+        let made = self.servers.copy(self.interrupted);
+        made.map_err(|problem| Ended::unless_stopped(problem, self.interrupted))
     }
 
     /// Ends the connections' work on copies, which go; what was measured stays.
     fn without_copies(&self, mut sides: Vec<Side>) -> Result<Vec<Side>, Ended> {
         if self.statement.write.is_some() {
             sides.iter_mut().for_each(|side| side.line = None);
-            self.copies(self.servers.drop_copies(self.interrupted))?;
+            let gone = self.servers.drop_copies(self.interrupted);
+            gone.map_err(|problem| Ended::unless_stopped(problem, self.interrupted))?;
         }
         Ok(sides)
-    }
-
-    fn copies(&self, done: Result<(), Problem>) -> Result<(), Ended> {
-        done.map_err(|problem| match self.interrupted.load(Ordering::Relaxed) {
-            true => Ended::Interrupted,
-            false => Ended::Broken(problem),
-        })
     }
 
     /// Measures; an interruption ends the statement that runs.
@@ -482,6 +477,14 @@ impl Visit<'_> {
 }
 
 impl Ended {
+    /// After a problem that the user may have caused, who wants to stop.
+    pub fn unless_stopped(problem: Problem, interrupted: &AtomicBool) -> Self {
+        match interrupted.load(Ordering::Relaxed) {
+            true => Self::Interrupted,
+            false => Self::Broken(problem),
+        }
+    }
+
     /// After an error of a server; `gone` tells of one that is of no use any more.
     pub fn of(error: WireError, server: ServerId, gone: impl Fn(&WireError) -> Problem) -> Self {
         match error {

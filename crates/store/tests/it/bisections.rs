@@ -136,7 +136,7 @@ fn a_name_that_is_taken_or_unknown_and_a_newer_format_are_refused() {
     let mut store = Store::open(lab.path()).unwrap();
     store.create_bisection("bisect-a", &question(), 1).unwrap();
     let taken = store.create_bisection("bisect-a", &question(), 2);
-    assert!(matches!(taken, Err(StoreError::Misuse { .. })), "{taken:?}");
+    assert!(matches!(taken, Err(StoreError::Taken { .. })), "{taken:?}");
     let unknown = store.add_to_bisection("bisect-b", &happened().remove(0), 2);
     assert!(
         matches!(unknown, Err(StoreError::UnknownRun { .. })),

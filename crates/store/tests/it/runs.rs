@@ -27,7 +27,7 @@ fn a_name_is_given_once_and_last_never() {
     store
         .create_run("one", &plan(), RunState::Running, 5)
         .unwrap();
-    for name in ["one", "", "last"] {
+    for name in ["", "last"] {
         assert!(
             matches!(
                 store.create_run(name, &plan(), RunState::Running, 6),
@@ -35,6 +35,12 @@ fn a_name_is_given_once_and_last_never() {
             ),
             "{name}"
         );
+    }
+    // All of them or none.
+    let both = [("two", &plan()), ("one", &plan())];
+    match store.create_runs(&both, RunState::Planned, 6) {
+        Err(StoreError::Taken { name, .. }) => assert_eq!(name, "one"),
+        other => panic!("{other:?}"),
     }
     assert!(matches!(
         store.plan("two"),
