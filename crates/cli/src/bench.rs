@@ -72,8 +72,8 @@ impl Bench {
         self.measure(&run, plan, library, lock, pilot, &said)
     }
 
-    /// Takes the lab and stores new runs: those that `runs` makes of the first of these names that the lab does
-    /// not have yet. Returns that name.
+    /// Takes the lab and stores new runs: those that `runs` makes of the first of these names that the lab
+    /// does not have yet. Returns that name.
     ///
     /// Errors: another process measures in this lab; it has all the names; the store cannot be written.
     pub fn store_new(
@@ -506,6 +506,24 @@ pub(crate) mod tests {
         // The lock's file names the run that has the lab.
         let store = Store::open(place.path()).unwrap();
         assert_eq!(store.lock_holder().as_ref(), Some(&seconds[2]));
+    }
+
+    #[test]
+    fn a_name_that_a_run_must_have_is_given_once() {
+        let place = tempfile::tempdir().unwrap();
+        let plan = deltabench_testkit::small_run::plan();
+        let mut bench = bench(place.path(), Store::open(place.path()).unwrap(), false);
+        let mut named = || {
+            let runs = |name: &str| vec![(name.to_owned(), plan.clone())];
+            let name = std::iter::once("r-confirm".to_owned());
+            bench.store_new(name, (RunState::Running, 5), runs)
+        };
+        assert_eq!(named().unwrap().0, "r-confirm");
+        let refused = named().unwrap_err();
+        let problem = refused.problem();
+        let told = "already has a run `r-confirm`";
+        let detail = problem.detail.as_deref().unwrap_or_default();
+        assert!(detail.ends_with(told), "{problem}");
     }
 
     #[test]

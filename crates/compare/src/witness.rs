@@ -52,9 +52,8 @@ pub(crate) fn hindered(rounds: &Rounds<'_>) -> BTreeSet<(u32, u32)> {
         }
         let counted = slices.iter().filter(|(_, slice)| slice.void.is_none());
         let taken = counted.filter(|(_, slice)| is_preempted(slice));
-        let hit: BTreeSet<(u32, ServerId)> = taken
-            .map(|(round, slice)| (*round, slice.server))
-            .collect();
+        let hit: BTreeSet<(u32, ServerId)> =
+            taken.map(|(round, slice)| (*round, slice.server)).collect();
         for (_, server) in &hit {
             *met.entry(*server).or_default() += 1;
         }

@@ -96,7 +96,10 @@ fn load_on_other_cores_disturbs_only_where_nobody_knows_who_had_the_servers_core
     };
     assert_eq!(disturbed(unknown), 12);
     let split = |plan: &mut deltabench_model::plan::Plan| plan.placement_single = Placement::Split;
-    assert_eq!(found(load, split).cells[0].interference.disturbed_rounds, 12);
+    assert_eq!(
+        found(load, split).cells[0].interference.disturbed_rounds,
+        12
+    );
 }
 
 #[test]

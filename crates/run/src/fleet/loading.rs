@@ -167,7 +167,7 @@ impl Fleet<'_> {
                     scope.spawn(move || self.renew(schedule, server, cell))
                 };
                 let threads: Vec<_> = chunk.iter().map(start).collect();
-                let died = || Err(Problem::new("a thread that makes tables anew ended too early"));
+                let died = || Err(Problem::new("a thread that makes tables ended too early"));
                 let ends = threads.into_iter().map(|thread| thread.join());
                 ends.map(|end| end.unwrap_or_else(|_| died())).collect()
             });
