@@ -486,7 +486,8 @@ impl Confirmation {
     }
 }
 
-/// Rounds that other load disturbed: steal, foreign CPU, or servers that should have been idle.
+/// Rounds that other load disturbed: steal, foreign CPU, servers that were kept off their core or should have
+/// been idle.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Interference {
     /// Rounds disturbed, by a rule that does not look at outcomes. They are left out unless `contended`.

@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 
 /// What CPU of processes that are not ours says of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Foreign {
+pub(crate) enum Foreign {
     /// It disturbs from a share of a core on.
     Disturbs,
-    /// Nothing: where it takes the servers' core, what they wait for that core shows it. On other cores it
-    /// hinders all servers of a round alike (docs/decisions/0057).
+    /// Nothing: where it keeps a server off its core, what that waits for the core shows it. On other cores
+    /// it hinders all servers alike on average (docs/decisions/0057).
     SeenInWaits,
 }
 

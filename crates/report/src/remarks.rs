@@ -211,7 +211,7 @@ pub(crate) fn left_out(comparison: &Comparison, plan: &Plan) -> Option<String> {
     (left_out > 0).then(|| {
         format!(
             "other load: {left_out} of {} left out, by a rule that does not see results (steal, foreign CPU, \
-             or a {} that should have been idle)",
+             a {} kept off its core, or one that should have been idle)",
             words::plural(counted + left_out, "round"),
             words::server(plan)
         )

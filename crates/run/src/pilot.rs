@@ -198,8 +198,7 @@ impl Piloting<'_, '_, '_> {
             return Ok(true);
         };
         if cell.writes {
-            let servers: Vec<_> = ServerId::each().take(self.plan.servers.len()).collect();
-            self.spec.fleet.renew_all(block_schedule, &servers, cell)?;
+            self.spec.fleet.renew_all(block_schedule, id, cell)?;
         }
         let servers: Vec<Address> = addresses
             .iter()

@@ -29,7 +29,10 @@ fn directory(lab: &Lab, cluster: &mut Cluster, publisher: u16) -> PathBuf {
     for sql in [
         "CREATE DATABASE shop",
         "CREATE DATABASE other",
-        &format!("COPY (SELECT 1) TO PROGRAM 'mkdir {}'", fast.display()),
+        &format!(
+            "COPY (SELECT 1) TO PROGRAM 'cat > /dev/null; mkdir {}'",
+            fast.display()
+        ),
         &format!("CREATE TABLESPACE fast LOCATION '{}'", fast.display()),
         "CREATE ROLE reporting SUPERUSER LOGIN PASSWORD 'secret-password'",
     ] {
