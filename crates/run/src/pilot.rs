@@ -198,7 +198,8 @@ impl Piloting<'_, '_, '_> {
             return Ok(true);
         };
         if cell.writes {
-            self.spec.fleet.renew_all(block_schedule, id, cell)?;
+            let servers: Vec<_> = ServerId::each().take(self.plan.servers.len()).collect();
+            self.spec.fleet.renew_all(block_schedule, &servers, cell)?;
         }
         let servers: Vec<Address> = addresses
             .iter()

@@ -218,13 +218,14 @@ impl BlockState<'_> {
         schedule: &BlockSchedule,
     ) -> Result<bool, Problem> {
         let published = session.plan.order == CellOrder::Published;
-        let Some(planned) = session.plan.cell(cell) else {
+        let Some(cell) = session.plan.cell(cell) else {
             return Ok(false);
         };
-        if !planned.writes && !published {
+        if !cell.writes && !published {
             return Ok(false);
         }
-        self.fleet.renew_all(schedule, cell, planned)?;
+        let servers: Vec<_> = ServerId::each().take(session.plan.servers.len()).collect();
+        self.fleet.renew_all(schedule, &servers, cell)?;
         Ok(true)
     }
 

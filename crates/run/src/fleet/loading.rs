@@ -1,6 +1,6 @@
 //! What is loaded into a fleet's servers before the blocks.
 
-use super::{Fleet, LOADING_PORT, no_such_server, place_of};
+use super::{Fleet, LOADING_PORT, no_such_server};
 use crate::aging;
 use crate::load::{self, DataSet};
 use crate::occupancy::Occupancy;
@@ -8,10 +8,8 @@ use crate::readback::{ServerReadback, read_back};
 use crate::remote::same_server;
 use crate::schedule::BlockSchedule;
 use crate::site::Site;
-use crate::visit::host_problem;
-use deltabench_model::plan::{Cell, CellId, DataState, Plan, PlannedServer, ServerId};
+use deltabench_model::plan::{Cell, DataState, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_observe::{own_affinity, pin_tree};
 use deltabench_server::{Slot, unmet};
 use deltabench_workload::executable::Executable;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -148,56 +146,34 @@ impl Fleet<'_> {
         Ok(readbacks)
     }
 
-    /// As [`Fleet::renew`], on all servers of a visit to a cell, which pins them afterwards. If all are our
-    /// own, as many do it at the same time as there are cores, and on all cores: most of it is waiting for
-    /// the disk. Who is left for last differs from block to block and from cell to cell.
+    /// As [`Fleet::renew`], on these servers. If all are our own they do it at the same time, as far as there
+    /// are cores: most of it is waiting for the disk.
     ///
     /// Errors: those of [`Fleet::renew`], of the first server that has one.
     pub fn renew_all(
         &self,
         schedule: &BlockSchedule,
-        cell_id: CellId,
+        servers: &[ServerId],
         cell: &Cell,
     ) -> Result<(), Problem> {
-        let mut servers: Vec<ServerId> = { schedule.start_order.iter() }
-            .map(|server| ServerId::at(*server))
-            .collect();
-        let turned = cell_id.index().checked_rem(servers.len()).unwrap_or(0);
-        servers.rotate_left(turned);
         let at_once = match self.remotes.is_empty() {
             true => std::thread::available_parallelism().map_or(1, usize::from),
             false => 1,
         };
         for chunk in servers.chunks(at_once) {
-            let ends: Vec<_> = std::thread::scope(|scope| {
+            let renewed: Result<Vec<()>, Problem> = std::thread::scope(|scope| {
                 let start = |server: &ServerId| {
                     let server = *server;
-                    scope.spawn(move || self.renew_unpinned(schedule, server, cell))
+                    scope.spawn(move || self.renew(schedule, server, cell))
                 };
                 let threads: Vec<_> = chunk.iter().map(start).collect();
+                let died = || Err(Problem::new("a thread that makes tables ended too early"));
                 let ends = threads.into_iter().map(|thread| thread.join());
-                ends.collect()
+                ends.map(|end| end.unwrap_or_else(|_| died())).collect()
             });
-            let died = || Err(Problem::new("a thread that makes tables ended too early"));
-            ends.into_iter()
-                .try_for_each(|end| end.unwrap_or_else(|_| died()))?;
+            renewed?;
         }
         Ok(())
-    }
-
-    /// As [`Fleet::renew`], on all cores that are ours: the visit before has pinned the server to its cores.
-    fn renew_unpinned(
-        &self,
-        schedule: &BlockSchedule,
-        server: ServerId,
-        cell: &Cell,
-    ) -> Result<(), Problem> {
-        let place = place_of(schedule, server);
-        if let Some(pid) = self.postmaster_pid(place)? {
-            let freed = own_affinity().and_then(|cores| pin_tree(pid, &cores));
-            freed.map_err(|error| self.with_log(host_problem(error), place))?;
-        }
-        self.renew(schedule, server, cell)
     }
 
     fn read_copy(
