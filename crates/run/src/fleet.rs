@@ -19,10 +19,10 @@ use crate::remote::{self, Agents, RemoteServer};
 use crate::schedule::BlockSchedule;
 use crate::session::benchmark::Benchmark;
 use crate::site::{Home, tables_of};
-use crate::visit::{Address, host_problem};
+use crate::visit::Address;
 use deltabench_model::plan::{CacheState, Cell, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
-use deltabench_observe::{drop_pages, own_affinity, pin_tree};
+use deltabench_observe::drop_pages;
 use deltabench_server::{
     Burn, Cluster, ClusterSpec, HugePages, Normal, Slot, Template, Workspace, base_settings,
     normalise, settings_under,
@@ -348,12 +348,6 @@ impl<'a> Fleet<'a> {
         let version_num = self.planned(place)?.installation.version_num;
         let site = self.site(place, server.index())?;
         let what = (self.plan, &self.tables);
-        if let Some(pid) = self.postmaster_pid(place)? {
-            // The visit before has pinned all servers to its cores.
-            own_affinity()
-                .and_then(|cores| pin_tree(pid, &cores))
-                .map_err(host_problem)?;
-        }
         self.limits
             .unhindered(place, || load::renew(&site, what, cell.state, version_num))
             .map_err(|problem| self.with_log(problem, place))

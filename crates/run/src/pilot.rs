@@ -199,7 +199,9 @@ impl Piloting<'_, '_, '_> {
         };
         if cell.writes {
             let servers: Vec<_> = ServerId::each().take(self.plan.servers.len()).collect();
-            self.spec.fleet.renew_all(block_schedule, &servers, cell)?;
+            self.spec
+                .fleet
+                .renew_all(block_schedule, &servers, (id, cell))?;
         }
         let servers: Vec<Address> = addresses
             .iter()

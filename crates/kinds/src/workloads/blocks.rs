@@ -218,14 +218,14 @@ impl BlockState<'_> {
         schedule: &BlockSchedule,
     ) -> Result<bool, Problem> {
         let published = session.plan.order == CellOrder::Published;
-        let Some(cell) = session.plan.cell(cell) else {
+        let Some(planned) = session.plan.cell(cell) else {
             return Ok(false);
         };
-        if !cell.writes && !published {
+        if !planned.writes && !published {
             return Ok(false);
         }
         let servers: Vec<_> = ServerId::each().take(session.plan.servers.len()).collect();
-        self.fleet.renew_all(schedule, &servers, cell)?;
+        self.fleet.renew_all(schedule, &servers, (cell, planned))?;
         Ok(true)
     }
 

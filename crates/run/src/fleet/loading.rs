@@ -1,6 +1,6 @@
 //! What is loaded into a fleet's servers before the blocks.
 
-use super::{Fleet, LOADING_PORT, no_such_server};
+use super::{Fleet, LOADING_PORT, no_such_server, place_of};
 use crate::aging;
 use crate::load::{self, DataSet};
 use crate::occupancy::Occupancy;
@@ -8,8 +8,10 @@ use crate::readback::{ServerReadback, read_back};
 use crate::remote::same_server;
 use crate::schedule::BlockSchedule;
 use crate::site::Site;
-use deltabench_model::plan::{Cell, DataState, Plan, PlannedServer, ServerId};
+use crate::visit::host_problem;
+use deltabench_model::plan::{Cell, CellId, DataState, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
+use deltabench_observe::{own_affinity, pin_tree};
 use deltabench_server::{Slot, unmet};
 use deltabench_workload::executable::Executable;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -146,34 +148,50 @@ impl Fleet<'_> {
         Ok(readbacks)
     }
 
-    /// As [`Fleet::renew`], on these servers. If all are our own they do it at the same time, as far as there
-    /// are cores: most of it is waiting for the disk.
+    /// As [`Fleet::renew`], on these servers before a visit to a cell, which pins them afterwards. If all are
+    /// our own, as many do it at the same time as there are cores, and on all cores: most of it is waiting
+    /// for the disk. Who is left for last differs from block to block and from cell to cell.
     ///
     /// Errors: those of [`Fleet::renew`], of the first server that has one.
     pub fn renew_all(
         &self,
         schedule: &BlockSchedule,
         servers: &[ServerId],
-        cell: &Cell,
+        (cell_id, cell): (CellId, &Cell),
     ) -> Result<(), Problem> {
         let at_once = match self.remotes.is_empty() {
             true => std::thread::available_parallelism().map_or(1, usize::from),
             false => 1,
         };
-        for chunk in servers.chunks(at_once) {
-            let renewed: Result<Vec<()>, Problem> = std::thread::scope(|scope| {
+        for chunk in turned(&schedule.start_order, servers, cell_id).chunks(at_once) {
+            let ends: Vec<_> = std::thread::scope(|scope| {
                 let start = |server: &ServerId| {
                     let server = *server;
-                    scope.spawn(move || self.renew(schedule, server, cell))
+                    scope.spawn(move || self.renew_unpinned(schedule, server, cell))
                 };
                 let threads: Vec<_> = chunk.iter().map(start).collect();
-                let died = || Err(Problem::new("a thread that makes tables ended too early"));
-                let ends = threads.into_iter().map(|thread| thread.join());
-                ends.map(|end| end.unwrap_or_else(|_| died())).collect()
+                threads.into_iter().map(|thread| thread.join()).collect()
             });
-            renewed?;
+            let died = || Err(Problem::new("a thread that makes tables ended too early"));
+            ends.into_iter()
+                .try_for_each(|end| end.unwrap_or_else(|_| died()))?;
         }
         Ok(())
+    }
+
+    /// As [`Fleet::renew`], on all cores that are ours: the visit before has pinned the server to its own.
+    fn renew_unpinned(
+        &self,
+        schedule: &BlockSchedule,
+        server: ServerId,
+        cell: &Cell,
+    ) -> Result<(), Problem> {
+        let place = place_of(schedule, server);
+        if let Some(pid) = self.postmaster_pid(place)? {
+            let freed = own_affinity().and_then(|cores| pin_tree(pid, &cores));
+            freed.map_err(|error| self.with_log(host_problem(error), place))?;
+        }
+        self.renew(schedule, server, cell)
     }
 
     fn read_copy(
@@ -225,6 +243,16 @@ impl Fleet<'_> {
     }
 }
 
+/// These servers in the drawn order of a block, begun at another one for each cell. A pilot has fewer servers
+/// than the order names.
+fn turned(start_order: &[usize], servers: &[ServerId], cell: CellId) -> Vec<ServerId> {
+    let drawn = start_order.iter().map(|server| ServerId::at(*server));
+    let mut order: Vec<ServerId> = drawn.filter(|server| servers.contains(server)).collect();
+    let first = cell.index().checked_rem(order.len()).unwrap_or(0);
+    order.rotate_left(first);
+    order
+}
+
 /// What is loaded on every server.
 #[derive(Clone, Copy)]
 struct Loading<'a> {
@@ -258,5 +286,19 @@ impl Loading<'_> {
         }
         let readback = read_back(site, (plan, self.tables), self.executables)?;
         Ok(Some(ServerReadback { aging, ..readback }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_server_is_left_for_last_in_turn_and_none_that_is_not_there_is_named() {
+        let all = [0, 1, 2].map(ServerId::at);
+        let last = |cell| *turned(&[2, 0, 1], &all, CellId(cell)).last().unwrap();
+        assert_eq!([0, 1, 2, 3].map(last), [1, 2, 0, 1].map(ServerId::at));
+        let pilot = turned(&[2, 0, 1], &all[..2], CellId(1));
+        assert_eq!(pilot, [1, 0].map(ServerId::at));
     }
 }
