@@ -110,6 +110,8 @@ describe('the pages of a lab', () => {
   it('lead from a change to its run and back to the lab', async () => {
     await on('lab/index', { viewport: phone }, async (page) => {
       await page.click('#changes tbody td a[href^="run/"]');
+      // By the script that all reports share.
+      await page.waitForSelector('.chart svg');
       assert.match(await page.textContent('.about'), /host/);
       await page.click('nav.lab a');
       assert.match(page.url(), /lab\/index\.html$/);

@@ -23,10 +23,12 @@ use crate::thresholds::{
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::between::Scatter;
-use deltabench_stats::repeated::{BetweenHours, HourBlocks, Repeated};
+pub use deltabench_stats::repeated::Repeated;
+use deltabench_stats::repeated::{BetweenHours, HourBlocks};
 use deltabench_stats::skewed::Skewness;
 use deltabench_stats::summary::{geometric_mean, mean};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Makes `first` the result of the sessions that count, in their order: those of a fit host, each without
 /// what was withdrawn of it. It is one of them, unless it was withdrawn or its host was unfit.
@@ -102,8 +104,12 @@ pub struct Earlier {
     pub pair: Vec<EarlierRun>,
     /// The runs of each other comparison of this kind in this cell.
     pub cell: Vec<Vec<EarlierRun>>,
-    /// The same of each other cell of the host.
-    pub others: Vec<Vec<Vec<EarlierRun>>>,
+    /// How those of each other cell of the host scattered: the same for all that ask.
+    pub others: Vec<Arc<Repeated>>,
+}
+
+fn parts(runs: &[EarlierRun]) -> Vec<HourBlocks<'_>> {
+    runs.iter().map(EarlierRun::parts).collect()
 }
 
 /// Adds to a single session what another hour would say, by what earlier runs of the host scattered, or by
@@ -172,24 +178,18 @@ fn known(
     (pair, runs): (&[HourBlocks<'_>], &[&[f64]]),
     earlier: &Earlier,
 ) -> Option<(BetweenHours, HoursFrom)> {
-    fn parts(runs: &[EarlierRun]) -> Vec<HourBlocks<'_>> {
-        runs.iter().map(EarlierRun::parts).collect()
-    }
     let own = earlier
         .cell
         .iter()
         .map(|runs| parts(runs))
         .chain([pair.to_vec()]);
-    let others = earlier.others.iter();
-    let others: Vec<Repeated> = { others }
-        .map(|cell| Repeated::of(cell.iter().map(|runs| parts(runs))))
-        .collect();
+    let others = earlier.others.iter().map(|one| &**one);
     let (sd, df) = HOURS_ASSUMED;
     let can_assume = matches!(metric, Metric::Throughput | Metric::ServerCpuPerOperation);
     let assumed = can_assume
         .then(|| Scatter::assumed(sd, df, runs).ok())
         .flatten();
-    let found = BetweenHours::learned(&Repeated::of(own), others.iter(), assumed)?;
+    let found = BetweenHours::learned(&Repeated::of(own), others, assumed)?;
     let from = match runs.len() {
         2.. => HoursFrom::Pair(number(runs.len())),
         _ if found.hours > 0 => HoursFrom::Host(number(found.hours)),

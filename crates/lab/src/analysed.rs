@@ -2,7 +2,7 @@
 
 use crate::explained::{explained_by, is_changed};
 use crate::judged::Judged;
-use crate::past::PastRuns;
+use crate::past_runs::PastRuns;
 use crate::placebos::Ledger;
 use crate::records::Records;
 use crate::sessions::still_withdrawn;

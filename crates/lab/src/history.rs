@@ -7,13 +7,15 @@
 use crate::hosts::RunHost;
 use crate::judged::Judged;
 use crate::pair::{Hash, Kind, Pair, pairs};
-use crate::past::{Past, PastRuns, RunsOfHost};
+use crate::past::Past;
+use crate::past_runs::{PastRuns, RunsOfHost};
 use crate::store_problem;
 use crate::told::{Told, ToldCell};
 use crate::withdrawal::is_withdrawn;
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::thresholds::HOUR_APART_MS;
-use deltabench_compare::{Earlier, EarlierRun, foretell};
+use deltabench_compare::{Earlier, EarlierRun, Repeated, foretell};
+use deltabench_model::invalidation::Invalidation;
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,10 +25,10 @@ use std::sync::Arc;
 const MOST: usize = 12;
 
 /// What the runs of one comparison found in a cell, each with the number of its hour.
-type Found = Vec<(usize, ToldCell)>;
+type Found<'a> = Vec<(usize, &'a ToldCell)>;
 
 /// That by kind and series, and in it by comparison.
-type Figures = BTreeMap<(Kind, Hash), BTreeMap<Hash, Found>>;
+type Figures<'a> = BTreeMap<(Kind, Hash), BTreeMap<Hash, Found<'a>>>;
 
 /// Adds to a run of one session what another hour would say, by the runs that its host had finished before it
 /// began. Later runs change nothing, so that a report stays the same.
@@ -34,54 +36,70 @@ type Figures = BTreeMap<(Kind, Hash), BTreeMap<Hash, Found>>;
 /// Errors: the store cannot be read.
 pub(crate) fn add(judged: &mut Judged, past: &PastRuns, store: &Store) -> Result<(), Problem> {
     let own = pairs(&judged.run, &judged.plan, store)?;
-    let mut figures = Figures::new();
-    for Repetition {
-        past,
-        mut same,
-        hour,
-    } in earlier(judged, &own, past, store)?
-    {
-        let withdrawn = store.invalidations(&past.name).map_err(store_problem)?;
-        let found = Told::of(&past, &Metric::ALL, store)?;
-        for pair in past.pairs().iter().filter(|_| found.host_ok) {
-            // Of two candidates that are one build the first counts.
-            if !same.remove(&pair.same) {
-                continue;
-            }
-            let is = |cell: &&ToldCell| (cell.cell, cell.candidate) == (pair.cell, pair.candidate);
-            let mut cells = found.cells.iter().filter(is);
-            let cell = cells.find(|cell| !is_withdrawn(&withdrawn, cell.cell));
-            let sets = figures.entry((pair.kind, pair.key)).or_default();
-            let found = cell.cloned().map(|cell| (hour, cell));
-            sets.entry(pair.same).or_default().extend(found);
-        }
+    let mut repetitions = Vec::new();
+    for repetition in earlier(judged, &own, past, store)? {
+        let run = &repetition.past;
+        let withdrawn = store.invalidations(&run.name).map_err(store_problem)?;
+        let told = past.told(run, store)?;
+        repetitions.push((repetition, told, withdrawn));
     }
+    let mut figures = Figures::new();
+    for (repetition, told, withdrawn) in &repetitions {
+        repetition.add_to(&mut figures, told, withdrawn);
+    }
+    let metrics = Metric::ALL.iter();
+    let scattered: BTreeMap<&str, Scattered<'_>> = metrics
+        .map(|metric| (metric.key(), scattered(*metric, &figures)))
+        .collect();
     foretell(&mut judged.comparison, |cell, metric| {
         let pair = own.iter().find(|pair| pair.is(cell));
-        pair.map_or_else(Earlier::default, |pair| known_of(pair, metric, &figures))
+        let cells = scattered.get(metric.key());
+        { pair.zip(cells) }.map_or_else(Earlier::default, |(pair, cells)| {
+            known_of(pair, metric, &figures, cells)
+        })
     });
     Ok(())
 }
 
-/// What these figures are for a pair: of itself, of its cell, and of the other cells.
-fn known_of(pair: &Pair, metric: Metric, figures: &Figures) -> Earlier {
-    let blocks = |(hour, cell): &(usize, ToldCell)| {
-        let (blocks, _) = cell.metric(metric)?;
-        let (hour, blocks) = (*hour, blocks.to_vec());
-        Some(EarlierRun { hour, blocks })
+/// How the comparisons of each cell scattered, by kind and series.
+type Scattered<'a> = BTreeMap<&'a (Kind, Hash), Arc<Repeated>>;
+
+fn scattered<'a>(metric: Metric, figures: &'a Figures<'_>) -> Scattered<'a> {
+    let of = |sets: &BTreeMap<Hash, Found<'_>>| {
+        let sets = sets.values().map(|set| values(set, metric).collect());
+        Arc::new(Repeated::of(sets))
     };
-    let values = |set: &Found| set.iter().filter_map(blocks).collect::<Vec<EarlierRun>>();
-    let mut known = Earlier::default();
-    for ((_, key), sets) in figures.iter().filter(|((kind, _), _)| *kind == pair.kind) {
-        if *key != pair.key {
-            known.others.push(sets.values().map(values).collect());
-            continue;
-        }
-        for (same, set) in sets {
-            match *same == pair.same {
-                true => known.pair = values(set),
-                false => known.cell.push(values(set)),
-            }
+    figures
+        .iter()
+        .map(|(cell, sets)| (cell, of(sets)))
+        .collect()
+}
+
+/// What runs found of a metric: the hour of each, and its blocks.
+fn values<'a>(set: &'a Found<'_>, metric: Metric) -> impl Iterator<Item = (usize, &'a [f64])> {
+    let blocks = move |(hour, cell): &(usize, &'a ToldCell)| {
+        let (blocks, _) = cell.metric(metric)?;
+        Some((*hour, blocks))
+    };
+    set.iter().filter_map(blocks)
+}
+
+/// What these figures are for a pair: of itself, of its cell, and of the other cells.
+fn known_of(pair: &Pair, metric: Metric, figures: &Figures<'_>, cells: &Scattered<'_>) -> Earlier {
+    let cell = (pair.kind, pair.key);
+    let others = { cells.iter() }.filter(|(other, _)| other.0 == pair.kind && ***other != cell);
+    let mut known = Earlier {
+        others: others.map(|(_, scattered)| Arc::clone(scattered)).collect(),
+        ..Earlier::default()
+    };
+    for (same, set) in figures.get(&cell).into_iter().flatten() {
+        let runs = values(set, metric).map(|(hour, blocks)| EarlierRun {
+            hour,
+            blocks: blocks.to_vec(),
+        });
+        match *same == pair.same {
+            true => known.pair = runs.collect(),
+            false => known.cell.push(runs.collect()),
         }
     }
     known
@@ -94,6 +112,24 @@ struct Repetition {
     same: BTreeSet<Hash>,
     /// As [`EarlierRun::hour`].
     hour: usize,
+}
+
+impl Repetition {
+    /// Adds what it told. Of two candidates that are one build the first counts.
+    fn add_to<'a>(&self, figures: &mut Figures<'a>, told: &'a Told, withdrawn: &[Invalidation]) {
+        let mut same = self.same.clone();
+        for pair in self.past.pairs().iter().filter(|_| told.host_ok) {
+            if !same.remove(&pair.same) {
+                continue;
+            }
+            let is = |cell: &&ToldCell| (cell.cell, cell.candidate) == (pair.cell, pair.candidate);
+            let mut cells = told.cells.iter().filter(is);
+            let cell = cells.find(|cell| !is_withdrawn(withdrawn, cell.cell));
+            let sets = figures.entry((pair.kind, pair.key)).or_default();
+            let found = cell.map(|cell| (self.hour, cell));
+            sets.entry(pair.same).or_default().extend(found);
+        }
+    }
 }
 
 /// Numbers hours: runs that follow each other within 10 minutes have one, whatever they compared.

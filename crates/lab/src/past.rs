@@ -1,18 +1,16 @@
-//! The runs of a lab that may say something of other times, read once for all who ask.
+//! A run of a lab that may say something of other times.
 
 use crate::analysis::ANALYSIS;
 use crate::hosts::RunHost;
 use crate::night::is_night;
-use crate::pair::{Hash, Pair, pairs_of, version_key};
-use crate::placebos::Ledger;
+use crate::pair::{Pair, pairs_of, version_key};
 use crate::series::stored;
 use crate::store_problem;
 use deltabench_model::plan::{PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_store::{FinishedRun, Kept, Store};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// A finished run that may count: it compares something, and does not count instructions, sample, or measure
 /// under another condition on purpose.
@@ -55,7 +53,7 @@ pub(crate) struct BriefCell {
 }
 
 /// The name under which it is kept.
-const KEPT: &str = "brief";
+pub(crate) const KEPT: &str = "brief";
 
 impl Brief {
     /// `None` for a run that does not count.
@@ -107,8 +105,12 @@ impl Brief {
 }
 
 impl Past {
-    /// `None` for a run that does not count.
-    fn of(run: &FinishedRun, kept: Option<&Kept>, store: &Store) -> Result<Option<Self>, Problem> {
+    /// `None` for a run that does not count. `kept`: what was kept of it.
+    pub(crate) fn of(
+        run: &FinishedRun,
+        kept: Option<&Kept>,
+        store: &Store,
+    ) -> Result<Option<Self>, Problem> {
         let Some(began_ms) = run.began_unix_ms else {
             return Ok(None);
         };
@@ -143,121 +145,5 @@ impl Past {
             let keys: Vec<&str> = cells.iter().map(|cell| cell.key.as_str()).collect();
             pairs_of(servers, *base, &keys, *draws_executables)
         })
-    }
-}
-
-/// All of them, in the order in which they ended. A run that was interrupted says what it says when it has
-/// ended.
-#[derive(Debug, Clone, Default)]
-pub struct PastRuns {
-    runs: Vec<Arc<Past>>,
-    /// Finished runs with their stamps; those that do not count have none.
-    known: BTreeMap<String, (String, Option<Arc<Past>>)>,
-    /// The same by host, once somebody has asked.
-    by_host: OnceLock<Vec<(RunHost, RunsOfHost)>>,
-    /// What their placebos said, once somebody has asked.
-    ledger: OnceLock<Ledger>,
-}
-
-/// The runs of a host.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct RunsOfHost {
-    /// In the order in which they began.
-    pub(crate) runs: Vec<Arc<Past>>,
-    /// The places of those that made a comparison, each once.
-    pub(crate) by_comparison: BTreeMap<Hash, Vec<usize>>,
-}
-
-impl RunsOfHost {
-    fn of(mut runs: Vec<Arc<Past>>) -> Self {
-        runs.sort_by_key(|past| past.began_ms);
-        let mut by_comparison: BTreeMap<Hash, Vec<usize>> = BTreeMap::new();
-        for (at, past) in runs.iter().enumerate() {
-            for pair in past.pairs() {
-                let places = by_comparison.entry(pair.same).or_default();
-                if places.last() != Some(&at) {
-                    places.push(at);
-                }
-            }
-        }
-        Self {
-            runs,
-            by_comparison,
-        }
-    }
-}
-
-impl PastRuns {
-    /// Those of a lab.
-    ///
-    /// Errors: the store cannot be read.
-    pub fn read(store: &Store) -> Result<Self, Problem> {
-        let mut all = Self::default();
-        all.refresh(store)?;
-        Ok(all)
-    }
-
-    /// Looks again, and reads what is new.
-    ///
-    /// Errors: the store cannot be read.
-    pub fn refresh(&mut self, store: &Store) -> Result<(), Problem> {
-        let mut before = std::mem::take(&mut self.known);
-        self.runs.clear();
-        self.by_host.take();
-        self.ledger.take();
-        // The first look is at all of them, later ones at a few.
-        let kept = match before.is_empty() {
-            true => store.all_kept(KEPT),
-            false => BTreeMap::new(),
-        };
-        for run in store.finished().map_err(store_problem)? {
-            let stamp = format!("{} {}", run.ended_unix_ms, run.stamp);
-            let known = before.remove(&run.run).filter(|(of, _)| *of == stamp);
-            let past = match known {
-                Some((_, past)) => past,
-                None => Past::of(&run, kept.get(&run.run), store)?.map(Arc::new),
-            };
-            self.runs.extend(past.clone());
-            self.known.insert(run.run, (stamp, past));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn all(&self) -> &[Arc<Past>] {
-        &self.runs
-    }
-
-    /// A run by its name; `None` for one that does not count.
-    pub(crate) fn of_run(&self, run: &str) -> Option<&Past> {
-        self.known.get(run)?.1.as_deref()
-    }
-
-    /// What the placebos of the lab said.
-    ///
-    /// Errors: the store cannot be read.
-    pub(crate) fn ledger(&self, store: &Store) -> Result<&Ledger, Problem> {
-        if let Some(known) = self.ledger.get() {
-            return Ok(known);
-        }
-        let found = Ledger::of(&store.placebo_results().map_err(store_problem)?);
-        Ok(self.ledger.get_or_init(|| found))
-    }
-
-    /// Those of a host; `None` for one without.
-    pub(crate) fn of_host(&self, host: &RunHost) -> Option<&RunsOfHost> {
-        let all = self.by_host.get_or_init(|| {
-            let mut found: Vec<(RunHost, Vec<Arc<Past>>)> = Vec::new();
-            for past in &self.runs {
-                let here = &past.brief.host;
-                match found.iter_mut().find(|(known, _)| known == here) {
-                    Some((_, runs)) => runs.push(Arc::clone(past)),
-                    None => found.push((here.clone(), vec![Arc::clone(past)])),
-                }
-            }
-            let of = |(host, runs)| (host, RunsOfHost::of(runs));
-            found.into_iter().map(of).collect()
-        });
-        let own = all.iter().find(|(known, _)| known == host);
-        own.map(|(_, runs)| runs)
     }
 }

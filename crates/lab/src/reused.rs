@@ -5,7 +5,8 @@
 
 use crate::hosts::RunHost;
 use crate::pair::version_key;
-use crate::past::{Past, PastRuns};
+use crate::past::Past;
+use crate::past_runs::PastRuns;
 use crate::series::stored;
 use crate::store_problem;
 use crate::trend::{HostTrend, trends_of};

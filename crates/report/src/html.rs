@@ -1,6 +1,7 @@
 //! The page: one file that needs nothing else.
 //!
-//! No font, no network, and one script, which comes in the page: a policy forbids all others. Sentence,
+//! No font, no network, and one script: it comes in the page, or is a file that all pages of a site share. A
+//! policy forbids all others. Sentence,
 //! table, forest plot, strips and provenance are made here and need no script; the script (`web/`) draws from
 //! the page's data what has to be zoomed, sorted or filtered. Words are HTML, so that they keep their size on
 //! a phone; colour never is the only sign.
@@ -51,8 +52,32 @@ pub fn style() -> &'static str {
     STYLE
 }
 
+/// The script of a report, for sites that have it once, and its SHA-256.
+pub fn script() -> (&'static str, &'static str) {
+    (SCRIPT, SCRIPT_HASH)
+}
+
 /// The report as one self-contained HTML file.
 pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
+    page(comparison, plan, context, Script::Within)
+}
+
+/// The report as a page of a site that has the script at an address of its own.
+pub fn html_with_script_at(
+    address: &str,
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+) -> String {
+    page(comparison, plan, context, Script::At(address))
+}
+
+fn page(
+    comparison: &Comparison,
+    plan: &Plan,
+    context: &ReportContext,
+    script: Script<'_>,
+) -> String {
     let summary = summary(comparison, plan);
     let title = summary.split(": ").next().unwrap_or_default().to_owned();
     let data = data::text(
@@ -74,8 +99,14 @@ pub fn html(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> St
             ""
         },
         body: sections(&summary, comparison, plan, context),
-        script: Some(("data", &data)),
+        script: Some(("data", &data, script)),
     })
+}
+
+/// Where the script of a page is.
+pub(crate) enum Script<'a> {
+    Within,
+    At(&'a str),
 }
 
 /// What makes a page of one kind.
@@ -84,29 +115,33 @@ pub(crate) struct Document<'a> {
     /// Style that only this kind needs.
     pub(crate) style: &'a str,
     pub(crate) body: Markup,
-    /// For the script: the name of the element with the data, by which it knows the kind, and JSON that is
-    /// ready to stand inside a script element. Absent for a page that needs no script.
-    pub(crate) script: Option<(&'a str, &'a str)>,
+    /// For the script: the name of the element with the data, by which it knows the kind, JSON that is
+    /// ready to stand inside a script element, and where the script is. Absent for a page that needs none.
+    pub(crate) script: Option<(&'a str, &'a str, Script<'a>)>,
 }
 
 /// A page with its style, its data and the script, under a policy that forbids all else.
 pub(crate) fn document(document: &Document<'_>) -> String {
+    let script = document.script.as_ref().map(|(.., script)| script);
     let page = markup! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content=(policy(document.script.is_some()));
+                meta http-equiv="Content-Security-Policy" content=(policy(script));
                 meta name="color-scheme" content="light dark";
                 title { (document.title) " - deltabench" }
                 style { (PreEscaped(STYLE)) (PreEscaped(document.style)) }
             }
             body {
                 main { (document.body) }
-                @if let Some((name, data)) = document.script {
+                @if let Some((name, data, script)) = &document.script {
                     script id=(name) type="application/json" { (PreEscaped(data)) }
-                    script { (PreEscaped(SCRIPT)) }
+                    @match script {
+                        Script::Within => script { (PreEscaped(SCRIPT)) },
+                        Script::At(address) => script src=(address) {},
+                    }
                 }
             }
         }
@@ -123,15 +158,16 @@ fn embedded(value: &impl serde::Serialize) -> String {
     text.replace('<', "\\u003c")
 }
 
-/// Nothing from outside; our script alone, on a page that has it; images only for saving its charts.
-fn policy(has_script: bool) -> String {
-    let script = match has_script {
-        true => format!(
-            "script-src 'sha256-{}'; img-src data: blob:; ",
-            SCRIPT_HASH.trim()
-        ),
-        false => String::new(),
-    };
+/// Nothing from outside; our script alone, on a page that has it; images only for saving its charts. A page
+/// of a site takes the script from its own site, which may be a folder.
+fn policy(script: Option<&Script<'_>>) -> String {
+    let script = script.map_or_else(String::new, |script| {
+        let from = match script {
+            Script::Within => format!("'sha256-{}'", SCRIPT_HASH.trim()),
+            Script::At(_) => "'self' file:".to_owned(),
+        };
+        format!("script-src {from}; img-src data: blob:; ")
+    });
     format!(
         "default-src 'none'; {script}style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     )

@@ -61,7 +61,7 @@ pub use costs::costs_table;
 pub use csv::csv;
 pub use explained::{counted_in_short, explained_markdown, explained_text, explanation_lines};
 pub use hours::note as another_hour;
-pub use html::{bisected_html, html, style};
+pub use html::{bisected_html, html, html_with_script_at, script, style};
 pub use json::{JsonVersion, explained_json, json, of_no_run};
 pub use junit::junit;
 pub use ledger::{coverage_json, metric_word, narrow_words};

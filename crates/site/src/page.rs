@@ -37,6 +37,7 @@ pub fn page(lab: &mut Lab, route: &Route, published: bool) -> Result<Option<Page
         Route::Hosts => Some(hosts::list(lab, links)),
         Route::Host(key) => hosts::page(lab, key, links)?,
         Route::Search => Some(search::page(lab, links)?),
+        Route::Script => Some(Page::script(deltabench_report::script().0)),
         Route::Feed => Some(feed::page(lab)?),
         Route::ApiRuns => Some(api::runs(lab)),
         Route::ApiRun(name) => api::run(lab, name)?,

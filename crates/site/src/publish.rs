@@ -126,6 +126,7 @@ fn lists(lab: &mut Lab) -> Result<Vec<Route>, Problem> {
         Route::Compare,
         Route::Hosts,
         Route::Search,
+        Route::Script,
         Route::Feed,
         Route::ApiRuns,
         Route::ApiVersions,
@@ -254,7 +255,11 @@ fn inputs(lab: &Lab, route: &Route, secrets: &str) -> Option<String> {
         return None;
     }
     let about = match has_lab {
-        true => run::about(entry, lab, &Links::of(route, true)).into_string(),
+        true => {
+            // Its data are for this script.
+            let (_, script) = deltabench_report::script();
+            script.to_owned() + &run::about(entry, lab, &Links::of(route, true)).into_string()
+        }
         false => String::new(),
     };
     let shows = lab.shows_hosts;

@@ -41,6 +41,8 @@ pub enum Route {
     Host(String),
     /// Everything that has a name.
     Search,
+    /// The script that all reports of runs share.
+    Script,
     /// Atom of what changed.
     Feed,
     /// The list of runs as JSON.
@@ -103,6 +105,7 @@ impl Route {
                 _ => Self::Compare,
             },
             ["search"] => Self::Search,
+            ["report.js"] => Self::Script,
             ["feed.xml"] => Self::Feed,
             [RUN, name] => Self::Run(owned(name)),
             [RUN, name, "live"] => Self::Live(owned(name)),
@@ -138,7 +141,8 @@ impl Route {
                 let (base, with) = (written(base), written(with));
                 format!("/{COMPARE}?{}={base}&{}={with}", ENDS.0, ENDS.1)
             }
-            Self::Feed
+            Self::Script
+            | Self::Feed
             | Self::ApiRuns
             | Self::ApiRun(_)
             | Self::ApiVersions
@@ -174,6 +178,7 @@ impl Route {
             Self::Hosts => "hosts.html".to_owned(),
             Self::Host(key) => named(HOST, key),
             Self::Search => "search.html".to_owned(),
+            Self::Script => "report.js".to_owned(),
             Self::Feed => "feed.xml".to_owned(),
             Self::ApiRuns => format!("{API}/runs.json"),
             Self::ApiRun(name) => format!("{API}/{RUN}/{}.json", segment(name)),
@@ -289,6 +294,7 @@ mod tests {
             Route::Hosts,
             Route::Host(name()),
             Route::Search,
+            Route::Script,
             Route::Feed,
             Route::ApiRuns,
             Route::ApiRun(name()),

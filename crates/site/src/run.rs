@@ -10,7 +10,7 @@ use crate::written::Page;
 use deltabench_model::plan::Role;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
-use deltabench_report::html as report;
+use deltabench_report::html_with_script_at as report;
 use deltabench_store::RunState;
 use maud::{Markup, html};
 
@@ -36,7 +36,8 @@ pub(crate) fn page(lab: &mut Lab, name: &str, links: &Links) -> Result<Option<Pa
     let analysed = lab.analysed(&entry.name)?;
     let mut plan = analysed.plan.clone();
     hide(&mut plan, lab);
-    let text = report(&analysed.comparison, &plan, &analysed.context);
+    let script = links.to(&Route::Script);
+    let text = report(&script, &analysed.comparison, &plan, &analysed.context);
     Ok(Some(Page::html(within(
         &text,
         &about(&entry, lab, links),

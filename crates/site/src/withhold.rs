@@ -97,12 +97,12 @@ impl Secrets {
 
     /// A page without them.
     pub(crate) fn withhold(&self, page: Page) -> Page {
-        if !self.withholds {
+        if !self.withholds || page.kind == Kind::Script {
             return page;
         }
         let text = match page.kind {
             Kind::Json => self.clean_json(&page.text),
-            Kind::Html | Kind::Atom => self.clean_markup(&page.text),
+            Kind::Html | Kind::Atom | Kind::Script => self.clean_markup(&page.text),
         };
         Page { text, ..page }
     }
@@ -270,8 +270,17 @@ fn without_word(text: &str, word: &str, instead: &str) -> String {
     clean
 }
 
+/// Whether a text has what each of [`patterns`] has: most texts of a page are numbers and words.
+fn may_have_patterns(text: &str) -> bool {
+    let points = text.bytes().filter(|byte| *byte == b'.');
+    text.contains(['/', ':', '=']) || points.take(3).count() == 3
+}
+
 /// A text without paths, connection strings and addresses.
 fn patterns(text: &str) -> String {
+    if !may_have_patterns(text) {
+        return text.to_owned();
+    }
     let mut clean = String::with_capacity(text.len());
     let (mut before, mut at, mut copied) = (' ', 0, 0);
     while let Some(rest) = text.get(at..)

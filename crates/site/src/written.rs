@@ -6,6 +6,7 @@ pub enum Kind {
     Html,
     Json,
     Atom,
+    Script,
 }
 
 impl Kind {
@@ -15,6 +16,7 @@ impl Kind {
             Self::Html => "text/html; charset=utf-8",
             Self::Json => "application/json",
             Self::Atom => "application/atom+xml; charset=utf-8",
+            Self::Script => "text/javascript; charset=utf-8",
         }
     }
 }
@@ -38,6 +40,14 @@ impl Page {
             text,
             waits: false,
             later: false,
+        }
+    }
+
+    /// The script of pages.
+    pub(crate) fn script(text: &str) -> Self {
+        Self {
+            kind: Kind::Script,
+            ..Self::html(text.to_owned())
         }
     }
 

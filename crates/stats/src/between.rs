@@ -17,8 +17,8 @@ use statrs::function::gamma::digamma;
 /// Degrees of freedom that a scatter has at most: cells are not alike enough for more.
 const MOST_DF: f64 = 60.0;
 
-/// Halvings of a range of many powers of ten that leave no digit open.
-const BISECTIONS: usize = 60;
+/// How near the ends of a range are to each other when nine digits are known.
+const NEAR: f64 = 1.0 + 1e-9;
 
 /// A mean over groups, or a difference of two such means.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -286,7 +286,8 @@ impl Scatter {
         // ln S² is corrected by at most 1.3.
         let (least, mut low, mut high) = (middle / 1e6, middle / 1e6, 10.0 * largest);
         let logged: Vec<Logged> = known.iter().map(|one| Logged::of(one, middle)).collect();
-        for _ in 0..BISECTIONS {
+        // By halves of a range of many powers of ten.
+        while high > low * NEAR {
             let between = (low * high).sqrt();
             if Moments::of(&logged, between).excess_of_centre() > 0.0 {
                 low = between;
@@ -444,19 +445,37 @@ fn trigamma(x: f64) -> f64 {
     sum + 1.0 / x + (0.5 + series / x) / square
 }
 
-/// The x with ψ′(x) = `value`, by bisection: it falls all the way.
+/// ψ″(x), for x > 0.
+///
+/// Source: recurrence and asymptotic series (Abramowitz & Stegun 6.4.6, 6.4.13).
+fn tetragamma(x: f64) -> f64 {
+    let (mut x, mut sum) = (x, 0.0);
+    while x < 12.0 {
+        sum -= 2.0 / (x * x * x);
+        x += 1.0;
+    }
+    let square = x * x;
+    let series = 0.5 - (1.0 / 6.0 - (1.0 / 6.0 - 0.3 / square) / square) / square;
+    sum - (1.0 + 1.0 / x + series / square) / square
+}
+
+/// The x with ψ′(x) = `value`.
+///
+/// Source: Newton's steps for 1 / ψ′, which is nearly straight (Smyth 2004, appendix). ψ′(x) is less than
+///         1/x + 1/x², so the first x is beyond the one sought, and each step goes down towards it.
 fn trigamma_inverse(value: f64) -> f64 {
-    // Beyond, ψ′(x) is 1/x² or 1/x to six digits.
-    let (mut low, mut high) = (1e-6_f64, 1e6_f64);
-    for _ in 0..BISECTIONS {
-        let middle = (low * high).sqrt();
-        if trigamma(middle) > value {
-            low = middle
-        } else {
-            high = middle
+    /// Six are enough for nine digits.
+    const STEPS: usize = 30;
+    let mut x = (1.0 + (1.0 + 4.0 * value).sqrt()) / (2.0 * value);
+    for _ in 0..STEPS {
+        let found = trigamma(x);
+        let step = found * (1.0 - found / value) / tetragamma(x);
+        x += step;
+        if step.abs() < x * 1e-12 {
+            break;
         }
     }
-    (low * high).sqrt()
+    x
 }
 
 /// The mean over groups, each with the same weight.
@@ -626,7 +645,12 @@ mod tests {
         ];
         for (x, value) in table {
             assert!((trigamma(x) - value).abs() < 1e-9, "{x}");
-            assert!((trigamma_inverse(value) / x - 1.0).abs() < 1e-6, "{x}");
+            assert!((trigamma_inverse(value) / x - 1.0).abs() < 1e-9, "{x}");
+        }
+        for exponent in -16..=16 {
+            let x = 2.0_f64.powi(exponent);
+            let found = trigamma_inverse(trigamma(x));
+            assert!((found / x - 1.0).abs() < 1e-9, "{x}: {found}");
         }
     }
 

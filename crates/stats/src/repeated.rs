@@ -2,11 +2,12 @@
 
 use crate::between::Scatter;
 use crate::number::real;
+
 /// What one run found of a comparison: the number of its hour, and its block values.
 pub type HourBlocks<'a> = (usize, &'a [f64]);
 
 /// The repeated comparisons of a cell: in which hours each was measured, and how its means scatter.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Repeated {
     /// Of each comparison that is known from several, in order and each once.
     hours: Vec<Vec<usize>>,

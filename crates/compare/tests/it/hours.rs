@@ -6,12 +6,15 @@ use deltabench_compare::comparison::{
     Comparison, HoursFrom, Metric, MetricComparison, Ratio, Verdict,
 };
 use deltabench_compare::sensitivity::sensitive;
-use deltabench_compare::{Earlier, EarlierRun, analyse, combine, exit_code, foretell, gate_line};
+use deltabench_compare::{
+    Earlier, EarlierRun, Repeated, analyse, combine, exit_code, foretell, gate_line,
+};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Gate, GatedMetric, Plan, Stopping, Varied};
 use deltabench_model::units::{count, to_f64, to_u64};
 use deltabench_stats::binomial::clopper_pearson;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn gated(gate: Gate) -> Plan {
@@ -328,7 +331,7 @@ fn what_switches_cost_in_another_hour_stays_an_assumption_and_gives_way_to_what_
     let one = |switches, earlier: &Earlier| {
         between_hours((1, None), switches, Metric::Throughput, earlier)
     };
-    let cell = |number: usize| vec![runs_of(&[0.0, 1e-3 * to_f64(count(1 + number))])];
+    let cell = |number: usize| repeated(&[runs_of(&[0.0, 1e-3 * to_f64(count(1 + number))])]);
     let mut earlier = Earlier {
         others: (0..12).map(cell).collect(),
         ..Earlier::default()
@@ -392,8 +395,13 @@ fn the_same_comparison_in_other_hours_is_one_result_and_other_cells_say_how_hour
     );
     // Of three cells whose repetitions agree this one is no exception, nor of three that do not.
     let others = |apart: f64| {
-        let cell = || (0..4).map(|_| runs_of(&[0.1, 0.1 + apart])).collect();
-        (0..3).map(|_| cell()).collect::<Vec<Vec<_>>>()
+        let cell = || {
+            (0..4)
+                .map(|_| runs_of(&[0.1, 0.1 + apart]))
+                .collect::<Vec<_>>()
+        };
+        let cells = (0..3).map(|_| repeated(&cell()));
+        cells.collect::<Vec<_>>()
     };
     known.pair.clear();
     known.others = others(0.001);
@@ -569,6 +577,15 @@ fn another_hour_is_no_narrower_than_the_measured_one() {
     assert!(gate_line(&found, &plan).unwrap().starts_with("gate open"));
 }
 
+/// How a cell scattered, by its comparisons.
+fn repeated(comparisons: &[Vec<EarlierRun>]) -> Arc<Repeated> {
+    let comparisons = comparisons.iter().map(|runs| {
+        let runs = runs.iter();
+        runs.map(|run| (run.hour, run.blocks.as_slice())).collect()
+    });
+    Arc::new(Repeated::of(comparisons))
+}
+
 /// What a run of eight cells, or of four candidates in one, found again in one other hour.
 fn repeated_once(cells: usize) -> Vec<Vec<Vec<EarlierRun>>> {
     let found = |hour: usize, cell: usize| EarlierRun {
@@ -592,7 +609,9 @@ fn a_run_that_was_measured_again_is_one_hour_however_many_cells_and_candidates_i
         (hours.from, hours.assumed, exit_code(&found))
     };
     let cells = Earlier {
-        others: repeated_once(8),
+        others: { repeated_once(8).into_iter() }
+            .map(|cell| repeated(&cell))
+            .collect(),
         ..Earlier::default()
     };
     assert_eq!(with(cells), (HoursFrom::Host(1), true, 3));
@@ -636,7 +655,7 @@ fn another_hour_holds_where_all_cells_have_one_luck() {
             // Hour 0 is now, the last one another.
             let mut earlier = || (1..=repeats + 1).map(&mut measured).collect::<Vec<_>>();
             let known = Earlier {
-                others: (0..8).map(|_| vec![earlier()]).collect(),
+                others: (0..8).map(|_| repeated(&[earlier()])).collect(),
                 pair: if is_own { earlier() } else { Vec::new() },
                 ..Earlier::default()
             };

@@ -1,7 +1,8 @@
 //! What runs said, kept so that a further look judges only what is new.
 
 use super::{Found, HostTrend};
-use crate::past::{Past, PastRuns};
+use crate::past::Past;
+use crate::past_runs::PastRuns;
 use crate::store_problem;
 use crate::threads::{further_threads, side_by_side};
 use crate::told::{Told, ToldCell};

@@ -8,7 +8,7 @@ mod heat;
 mod runs;
 
 use super::grids;
-use super::{Document, class, document, typeset};
+use super::{Document, Script, class, document, typeset};
 use crate::study::context::StudyContext;
 use crate::study::lead::{Counts, counts, extremes, sentence};
 use crate::study::words as study_words;
@@ -30,7 +30,7 @@ pub(crate) fn study(study: &Study, context: &StudyContext) -> String {
         title: &study.name,
         style: STYLE,
         body: sections(study, context),
-        script: Some(("study", &data::text(study))),
+        script: Some(("study", &data::text(study), Script::Within)),
     })
 }
 

@@ -132,7 +132,10 @@ fn object(fields: Map<String, Value>, names: &Names) -> Map<String, Value> {
         };
         upgraded.insert(key, value);
     }
-    ends_as_intervals(&upgraded)
+    match upgraded.keys().any(|key| key.ends_with("low")) {
+        true => ends_as_intervals(&upgraded),
+        false => upgraded,
+    }
 }
 
 /// `throughput_low` and `throughput_high`, or `low` and `high`, as the interval that they are the ends of.

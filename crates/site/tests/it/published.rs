@@ -31,17 +31,32 @@ pub fn files(site: &Path) -> BTreeMap<PathBuf, String> {
 
 /// Values of links, blanked.
 pub fn without_links(text: &str) -> String {
-    let mut parts = text.split(" href=\"");
-    let mut kept = parts.next().unwrap().to_owned();
-    for part in parts {
-        kept.push_str(part.split_once('"').unwrap().1);
-    }
-    let mut parts = kept.split(" action=\"");
-    let mut kept = parts.next().unwrap().to_owned();
-    for part in parts {
-        kept.push_str(part.split_once('"').unwrap().1);
-    }
-    kept
+    let names = [" href=\"", " action=\"", " src=\""];
+    names.into_iter().fold(text.to_owned(), |text, name| {
+        let mut parts = text.split(name);
+        let mut kept = parts.next().unwrap().to_owned();
+        for part in parts {
+            kept.push_str(part.split_once('"').unwrap().1);
+        }
+        kept
+    })
+}
+
+#[test]
+fn reports_share_one_script_published_and_served() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(labs::lab(directory.path(), 2));
+    let mut lab = Lab::open(directory.path(), true).unwrap();
+    let site = directory.path().join("site");
+    publish(&mut lab, &site, None).unwrap();
+    let files = files(&site);
+    let script = &files[Path::new("report.js")];
+    let served = page(&mut lab, &Route::Script, false).unwrap().unwrap();
+    assert_eq!(served.kind.media_type(), "text/javascript; charset=utf-8");
+    assert_eq!((script, script.len() > 100_000), (&served.text, true));
+    let report = &files[&PathBuf::from(Route::Run(run_name(1)).file())];
+    assert!(report.contains("<script src=\"../report.js\"></script>"));
+    assert!(report.contains("script-src 'self' file:;") && !report.contains(&script[..1000]));
 }
 
 #[test]
