@@ -118,6 +118,26 @@ describe('the pages of a lab', () => {
     });
   });
 
+  it('draw the charts of a report also where a site is served', async () => {
+    const site = resolve(process.env.DELTABENCH_PAGES, 'lab');
+    const kinds = { html: 'text/html', js: 'text/javascript' };
+    const server = createServer((request, answer) => {
+      const path = request.url.split('?')[0];
+      if (path === '/favicon.ico') return answer.writeHead(204).end();
+      answer.writeHead(200, { 'content-type': kinds[path.split('.').pop()] });
+      answer.end(readFileSync(resolve(site, `.${path}`)));
+    });
+    await new Promise((ready) => server.listen(0, '127.0.0.1', ready));
+    try {
+      await browsed(`http://127.0.0.1:${server.address().port}/run/20261101-000000-0009.html`, {}, async (page) => {
+        await page.waitForSelector('.chart svg');
+      });
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
   it('show a block as soon as it is measured', async () => {
     const text = readFileSync(resolve(process.env.DELTABENCH_PAGES, 'live.html'));
     let stream;

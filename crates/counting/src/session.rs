@@ -51,7 +51,8 @@ pub fn count_servers<'a>(
 ) -> Result<SessionEnd, Problem> {
     let began = Instant::now();
     let (mut fleet, facts) = session.fleet()?;
-    let loaded = session.load(&mut fleet, executables, &facts);
+    let loaded =
+        may_load_library(&fleet).and_then(|()| session.load(&mut fleet, executables, &facts));
     let end = loaded.and_then(|()| {
         let mut servers = Servers {
             fleet: &mut fleet,
@@ -62,6 +63,20 @@ pub fn count_servers<'a>(
     let taken_down = fleet.dismantle();
     let end = end?;
     taken_down.map(|()| end)
+}
+
+/// Servers that are counted load a library of ours from the run's directory. Where the kernel takes no
+/// programs from, it takes no library either, and loading tables first would be for nothing.
+fn may_load_library(fleet: &Fleet<'_>) -> Result<(), Problem> {
+    if fleet.has_own_programs()? {
+        return Ok(());
+    }
+    Err(Problem::new("instructions cannot be counted here")
+        .detail(
+            "a counted server loads a library from the directory of the run, and that is on a file system \
+             that is mounted noexec",
+        )
+        .hint("name another directory with --cluster-dir"))
 }
 
 /// The servers of a fleet.

@@ -10,7 +10,7 @@ use deltabench_compare::comparison::Metric;
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// All of them, in the order in which they ended. A run that was interrupted says what it says when it has
 /// ended.
@@ -27,11 +27,29 @@ pub struct PastRuns {
     told: Arc<Mutex<Remembered>>,
 }
 
-/// The newest first.
-type Remembered = VecDeque<(String, Arc<Told>)>;
-
-/// Runs of which it is remembered what they told: a run is asked about others by those that follow it.
+/// Runs of which it is remembered what they told: those that follow each other ask for the same.
 const REMEMBERED: usize = 64;
+
+/// What runs told, those that were asked for last at the front.
+#[derive(Debug, Default)]
+struct Remembered(VecDeque<(String, Arc<Told>)>);
+
+impl Remembered {
+    fn find(&mut self, key: &str) -> Option<Arc<Told>> {
+        let place = self.0.iter().position(|(of, _)| of == key)?;
+        let found = self.0.remove(place)?;
+        let told = Arc::clone(&found.1);
+        self.0.push_front(found);
+        Some(told)
+    }
+
+    /// Another thread may have added it meanwhile.
+    fn add(&mut self, key: String, told: &Arc<Told>) {
+        self.0.retain(|(of, _)| *of != key);
+        self.0.truncate(REMEMBERED - 1);
+        self.0.push_front((key, Arc::clone(told)));
+    }
+}
 
 /// The runs of a host.
 #[derive(Debug, Clone, Default)]
@@ -110,15 +128,16 @@ impl PastRuns {
     ///
     /// Errors: the store cannot be read.
     pub(crate) fn told(&self, past: &Past, store: &Store) -> Result<Arc<Told>, Problem> {
-        let is = format!("{} {}", past.name, past.stamp);
-        let lock = || self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, told)) = lock().iter().find(|(of, _)| *of == is) {
-            return Ok(Arc::clone(told));
+        let key = format!("{} {}", past.name, past.stamp);
+        let known = self.told.lock().map(|mut known| known.find(&key));
+        if let Some(told) = known.unwrap_or_default() {
+            return Ok(told);
         }
+        // Nobody waits meanwhile.
         let told = Arc::new(Told::of(past, &Metric::ALL, store)?);
-        let mut known = lock();
-        known.truncate(REMEMBERED - 1);
-        known.push_front((is, Arc::clone(&told)));
+        if let Ok(mut known) = self.told.lock() {
+            known.add(key, &told);
+        }
         Ok(told)
     }
 

@@ -1,10 +1,9 @@
-//! The page: one file that needs nothing else.
+//! The page: one file that needs nothing else, or a page of a site, which shares the script with others.
 //!
-//! No font, no network, and one script: it comes in the page, or is a file that all pages of a site share. A
-//! policy forbids all others. Sentence,
-//! table, forest plot, strips and provenance are made here and need no script; the script (`web/`) draws from
-//! the page's data what has to be zoomed, sorted or filtered. Words are HTML, so that they keep their size on
-//! a phone; colour never is the only sign.
+//! No font, no network, and one script: a policy forbids all that come from elsewhere. Sentence, table,
+//! forest plot, strips and provenance are made here and need no script; the script (`web/`) draws from the
+//! page's data what has to be zoomed, sorted or filtered. Words are HTML, so that they keep their size on a
+//! phone; colour never is the only sign.
 
 mod absolute;
 mod bisected;
@@ -159,7 +158,8 @@ fn embedded(value: &impl serde::Serialize) -> String {
 }
 
 /// Nothing from outside; our script alone, on a page that has it; images only for saving its charts. A page
-/// of a site takes the script from its own site, which may be a folder.
+/// of a site takes scripts from where the site is, which may be a folder: browsers check no hash of a
+/// script that is a file.
 fn policy(script: Option<&Script<'_>>) -> String {
     let script = script.map_or_else(String::new, |script| {
         let from = match script {

@@ -57,8 +57,10 @@ pub fn publish(
         secrets: lab.secrets.stamp().to_owned(),
         before,
     };
-    // Those of runs first: the others show what they found.
-    let mut made = site.bring_all(lab, &runs(lab))?;
+    // A report is never without its script.
+    let mut made = site.bring_all(lab, &[[Route::Script]])?;
+    // Pages of runs before the others, which show what they found.
+    made.add(site.bring_all(lab, &runs(lab))?);
     let lists: Vec<[Route; 1]> = lists(lab)?.into_iter().map(|route| [route]).collect();
     made.add(site.bring_all(lab, &lists)?);
     site.clear(&mut made)?;
@@ -126,7 +128,6 @@ fn lists(lab: &mut Lab) -> Result<Vec<Route>, Problem> {
         Route::Compare,
         Route::Hosts,
         Route::Search,
-        Route::Script,
         Route::Feed,
         Route::ApiRuns,
         Route::ApiVersions,

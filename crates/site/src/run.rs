@@ -14,6 +14,9 @@ use deltabench_report::html_with_script_at as report;
 use deltabench_store::RunState;
 use maud::{Markup, html};
 
+/// Letters of a script's hash that tell it from another one.
+const VERSION: usize = 12;
+
 /// Other times of the same comparison that a report links to.
 const TIMES: usize = 12;
 
@@ -36,7 +39,11 @@ pub(crate) fn page(lab: &mut Lab, name: &str, links: &Links) -> Result<Option<Pa
     let analysed = lab.analysed(&entry.name)?;
     let mut plan = analysed.plan.clone();
     hide(&mut plan, lab);
-    let script = links.to(&Route::Script);
+    // A browser keeps files by their addresses, and the data are for one script.
+    let (_, hash) = deltabench_report::script();
+    let is_safe = |letter: &char| letter.is_ascii_alphanumeric();
+    let version: String = hash.chars().filter(is_safe).take(VERSION).collect();
+    let script = format!("{}?{version}", links.to(&Route::Script));
     let text = report(&script, &analysed.comparison, &plan, &analysed.context);
     Ok(Some(Page::html(within(
         &text,

@@ -17,6 +17,8 @@ use statrs::function::gamma::digamma;
 /// Degrees of freedom that a scatter has at most: cells are not alike enough for more.
 const MOST_DF: f64 = 60.0;
 
+/// Halvings of a range of many powers of ten that leave no digit open.
+const BISECTIONS: usize = 60;
 /// How near the ends of a range are to each other when nine digits are known.
 const NEAR: f64 = 1.0 + 1e-9;
 
@@ -286,8 +288,10 @@ impl Scatter {
         // ln S² is corrected by at most 1.3.
         let (least, mut low, mut high) = (middle / 1e6, middle / 1e6, 10.0 * largest);
         let logged: Vec<Logged> = known.iter().map(|one| Logged::of(one, middle)).collect();
-        // By halves of a range of many powers of ten.
-        while high > low * NEAR {
+        for _ in 0..BISECTIONS {
+            if high <= low * NEAR {
+                break;
+            }
             let between = (low * high).sqrt();
             if Moments::of(&logged, between).excess_of_centre() > 0.0 {
                 low = between;
@@ -464,8 +468,8 @@ fn tetragamma(x: f64) -> f64 {
 /// Source: Newton's steps for 1 / ψ′, which is nearly straight (Smyth 2004, appendix). ψ′(x) is less than
 ///         1/x + 1/x², so the first x is beyond the one sought, and each step goes down towards it.
 fn trigamma_inverse(value: f64) -> f64 {
-    /// Six are enough for nine digits.
-    const STEPS: usize = 30;
+    /// Nine digits need six.
+    const STEPS: usize = 8;
     let mut x = (1.0 + (1.0 + 4.0 * value).sqrt()) / (2.0 * value);
     for _ in 0..STEPS {
         let found = trigamma(x);
@@ -646,6 +650,13 @@ mod tests {
         for (x, value) in table {
             assert!((trigamma(x) - value).abs() < 1e-9, "{x}");
             assert!((trigamma_inverse(value) / x - 1.0).abs() < 1e-9, "{x}");
+        }
+        // -14 ζ(3) and -2 ζ(3).
+        for (x, value) in [
+            (0.5, -16.828_796_644_234_32),
+            (1.0, -2.404_113_806_319_188_5),
+        ] {
+            assert!((tetragamma(x) / value - 1.0).abs() < 1e-9, "{x}");
         }
         for exponent in -16..=16 {
             let x = 2.0_f64.powi(exponent);
