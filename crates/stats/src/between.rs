@@ -470,6 +470,11 @@ fn tetragamma(x: f64) -> f64 {
 fn trigamma_inverse(value: f64) -> f64 {
     /// Nine digits need six.
     const STEPS: usize = 8;
+    /// Below, the x is 1 / value in seven digits, and for tiny ones its powers have no number.
+    const TINY: f64 = 1e-7;
+    if value < TINY {
+        return 1.0 / value;
+    }
     let mut x = (1.0 + (1.0 + 4.0 * value).sqrt()) / (2.0 * value);
     for _ in 0..STEPS {
         let found = trigamma(x);
@@ -663,6 +668,8 @@ mod tests {
             let found = trigamma_inverse(trigamma(x));
             assert!((found / x - 1.0).abs() < 1e-9, "{x}: {found}");
         }
+        assert!((trigamma_inverse(1e-200) / 1e200 - 1.0).abs() < 1e-9);
+        assert!((trigamma_inverse(1e200) / 1e-100 - 1.0).abs() < 1e-9);
     }
 
     #[test]
