@@ -71,7 +71,7 @@ pub fn nightly(arguments: &NightlyArguments, config: &Config) -> Result<u8, Fail
     if is_dry {
         return Ok(0);
     }
-    let end = try_again((arguments.tries, gap), &anchor, options, config)?;
+    let end = try_again((arguments.tries, gap), (&anchor, &new), options, config)?;
     let code = conclude(&before, left.untold, config)?;
     drop(alone);
     Ok(match end {
@@ -402,15 +402,16 @@ fn runs_so_far(config: &Config) -> Result<BTreeSet<String>, Failure> {
 /// end the others.
 fn try_again(
     (most, gap): (usize, f64),
-    anchor: &PlannedServer,
+    (anchor, new): (&PlannedServer, &PlannedServer),
     options: &[String],
     config: &Config,
 ) -> Result<FollowUp, Failure> {
     let flag = interrupt::flag()?;
+    let (anchor, new) = (version_key(anchor), version_key(new));
     let mut done: BTreeSet<(String, String)> = BTreeSet::new();
     while done.len() < most {
         let known = this_host(&METRICS, config)?;
-        let open = tries(&known, &version_key(anchor), now().1);
+        let open = tries(&known, (&anchor, &new), now().1);
         let is_new = |one: &&Try| !done.contains(&(one.from.clone(), one.to.clone()));
         let Some(next) = open.iter().find(is_new) else {
             break;

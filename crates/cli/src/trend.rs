@@ -266,12 +266,17 @@ pub fn hosts(
     Ok(hosts)
 }
 
-/// The cells that are meant, by name; all where none is named.
+/// The cells that are meant, means first and then by name; all where none is named.
 fn cells(host: &HostTrend, asked: &[String]) -> Result<Vec<usize>, Problem> {
     let mut named: Vec<(usize, &str)> = { host.cells.iter().enumerate() }
         .map(|(at, cell)| (at, cell.name.as_str()))
         .collect();
-    named.sort_by_key(|(_, name)| *name);
+    let is_cell = |at: usize| {
+        host.cells
+            .get(at)
+            .is_some_and(|cell| cell.members.is_empty())
+    };
+    named.sort_by_key(|(at, name)| (is_cell(*at), *name));
     for name in asked {
         if !named
             .iter()

@@ -171,6 +171,10 @@ pub struct MetricComparison {
     pub blocks: Vec<f64>,
     /// The number of the block of each.
     pub numbers: Vec<u32>,
+    /// Log-ratios of all other blocks, with their numbers: those up to the look that found a difference, or
+    /// what was measured after the answer because other cells or servers needed it. Throughput and CPU per
+    /// operation of one session have them.
+    pub other_blocks: Vec<(u32, f64)>,
     /// Skewness of the error of their mean, for the interval.
     pub skewness: Skewness,
     /// What other hours say of it; absent where nobody asked, and for a slow quantile of a single session

@@ -463,6 +463,7 @@ fn over_sessions(
         verdict: judged.then(|| loads.judge(metric, delta, level).verdict),
         blocks: known.iter().flat_map(|one| one.blocks.clone()).collect(),
         numbers: numbers(metric, sessions, plan),
+        other_blocks: Vec::new(),
         typical: pooled(
             &{ known.iter() }
                 .filter_map(|one| one.typical)

@@ -313,6 +313,7 @@ pub(crate) fn compare_metric(
         skewness: sample.skewness,
         blocks: sample.logs,
         numbers: values.iter().map(|value| value.block).collect(),
+        other_blocks: Vec::new(),
         hours: None,
     })
 }

@@ -153,13 +153,16 @@ fn metrics(
             ..comparison
         })
     };
+    let all = history.sample(0..history.visits());
     let metrics = [
-        judged(Metric::Throughput, &sample.throughput, Some(&state.speed)),
+        judged(Metric::Throughput, &sample.throughput, Some(&state.speed))
+            .map(|found| with_others(found, &all.throughput)),
         judged(
             Metric::ServerCpuPerOperation,
             &sample.server_cpu,
             state.cost.as_ref(),
-        ),
+        )
+        .map(|found| with_others(found, &all.server_cpu)),
     ];
     let resolved = own.as_ref().unwrap_or(merged);
     let latencies = Metric::ALL.into_iter().filter_map(|metric| {
@@ -175,6 +178,18 @@ fn metrics(
         })
     });
     metrics.into_iter().flatten().chain(latencies).collect()
+}
+
+/// Adds the blocks that a metric does not rest on.
+fn with_others(mut found: MetricComparison, all: &[BlockValue]) -> MetricComparison {
+    let blocks = all
+        .iter()
+        .map(|value| value.block)
+        .zip(Values::of(all).logs);
+    found.other_blocks = blocks
+        .filter(|(block, _)| !found.numbers.contains(block))
+        .collect();
+    found
 }
 
 fn series(pairing: &Pairing<'_>) -> Vec<RoundRatio> {

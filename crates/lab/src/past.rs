@@ -4,7 +4,7 @@ use crate::analysis::ANALYSIS;
 use crate::hosts::RunHost;
 use crate::night::is_night;
 use crate::pair::{Pair, pairs_of, version_key};
-use crate::series::stored;
+use crate::series::{stored, work};
 use crate::store_problem;
 use deltabench_model::plan::{PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
@@ -50,6 +50,8 @@ pub(crate) struct BriefCell {
     /// Key of its series.
     pub(crate) key: String,
     pub(crate) name: String,
+    /// What is done, in whichever way it was measured ([`work`]).
+    pub(crate) work: String,
 }
 
 /// The name under which it is kept.
@@ -91,6 +93,7 @@ impl Brief {
             draws_executables: plan.draws_executables(),
             cells: cells
                 .map(|one| BriefCell {
+                    work: work(&one),
                     key: one.key,
                     name: one.slug,
                 })

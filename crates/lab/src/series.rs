@@ -11,6 +11,9 @@ use sha2::{Digest, Sha256};
 /// Slices of this length and more do not make a series of their own, milliseconds.
 const USUAL_SLICE_MS: u32 = 40;
 
+/// Fields of a series that say how its work is measured.
+const HOW_IT_IS_MEASURED: [&str; 3] = ["measurement", "slice_ms", "draws_executables"];
+
 /// The series of a plan's cells that this program measures, in their order; `text` gives the definition of a
 /// workload by its name.
 ///
@@ -39,6 +42,18 @@ pub fn stored(run: &str, plan: &Plan, store: &Store) -> Result<Vec<Series>, Prob
         true => known,
         false => CellId::each().zip(&plan.cells).map(of).collect(),
     })
+}
+
+/// What is done, as a hash: two series of one work differ only in how deltabench measured. Of their contents
+/// it leaves out what versions of deltabench changed.
+pub(crate) fn work(series: &Series) -> String {
+    let mut content: Value = serde_json::from_str(&series.content).unwrap_or_default();
+    if let Some(fields) = content.as_object_mut() {
+        HOW_IT_IS_MEASURED.iter().for_each(|field| {
+            fields.remove(*field);
+        });
+    }
+    sha256(&canonical(content).to_string())
 }
 
 /// `measured`: the version of how it is measured, where that is known.
@@ -152,6 +167,12 @@ mod tests {
         assert_ne!(keys(&other, "select 1"), known, "colder caches");
         other.timing.slice_ms = 200;
         assert_eq!(keys(&other, "select 1"), known);
+        let works = |measured, slice_ms| {
+            other.timing.slice_ms = slice_ms;
+            work(&series(&other, (CellId(0), cell), None, measured))
+        };
+        let mut works = works;
+        assert_eq!(works(Some(1), 40), works(None, 20), "the same work");
         other.data.rows += 1;
         assert_ne!(keys(&other, "select 1"), known);
         let slugs = series_of(&plan, |_| None).into_iter().map(|one| one.slug);

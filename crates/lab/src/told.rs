@@ -57,6 +57,9 @@ struct ToldMetric {
     blocks: Vec<f64>,
     /// Their numbers.
     numbers: Vec<u32>,
+    /// All other blocks, likewise: the answer does not rest on them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    others: Vec<(u32, f64)>,
 }
 
 impl Told {
@@ -149,6 +152,7 @@ impl Told {
             key: one.metric.key().to_owned(),
             blocks: one.blocks.clone(),
             numbers: one.numbers.clone(),
+            others: one.other_blocks.clone(),
         };
         let cell = |one: &CellComparison| ToldCell {
             cell: one.cell,
@@ -177,8 +181,17 @@ impl Told {
 impl ToldCell {
     /// The log-ratios of blocks, with the numbers of these.
     pub(crate) fn metric(&self, wanted: Metric) -> Option<(&[f64], &[u32])> {
-        let found = self.metrics.iter().find(|one| one.key == wanted.key())?;
+        let found = self.told(wanted)?;
         Some((&found.blocks, &found.numbers))
+    }
+
+    /// The log-ratios of the blocks that its answer does not rest on, by their numbers.
+    pub(crate) fn others(&self, wanted: Metric) -> &[(u32, f64)] {
+        self.told(wanted).map_or(&[], |found| &found.others)
+    }
+
+    fn told(&self, wanted: Metric) -> Option<&ToldMetric> {
+        self.metrics.iter().find(|one| one.key == wanted.key())
     }
 }
 

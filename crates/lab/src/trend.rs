@@ -2,6 +2,7 @@
 
 mod anchors;
 mod known;
+mod means;
 mod over_time;
 mod pairs;
 mod watched;
@@ -64,8 +65,10 @@ pub struct TrendRun {
 pub struct TrendCell {
     /// Key of its series.
     pub key: String,
-    /// `point-query@1`.
+    /// `point-query@1`, or `geometric mean of 8 cells`.
     pub name: String,
+    /// Of a mean the numbers of its cells; none for a cell.
+    pub members: Vec<usize>,
 }
 
 /// A suspected or confirmed change.
@@ -142,6 +145,7 @@ struct Found {
     runs: Vec<TrendRun>,
     cells: Vec<TrendCell>,
     cell_numbers: BTreeMap<String, usize>,
+    works: BTreeMap<String, usize>,
     measured: Vec<Run>,
     hour: Hour,
     /// The hosts that this machine has been, and the number of the last run's.
@@ -161,6 +165,7 @@ impl Found {
             runs: Vec::new(),
             cells: Vec::new(),
             cell_numbers: BTreeMap::new(),
+            works: BTreeMap::new(),
             measured: Vec::new(),
             hour: Hour::default(),
             hosts: Vec::new(),
@@ -195,19 +200,18 @@ impl Found {
             let Some(mut measured) = self.measured(cell, &judged.said, past, metric) else {
                 continue;
             };
-            let next = self.cells.len();
-            measured.series = *self.cell_numbers.entry(known.key.clone()).or_insert(next);
-            if measured.series == next {
-                self.cells.push(TrendCell {
-                    key: known.key.clone(),
-                    name: known.name.clone(),
-                });
-            }
+            measured.work = self.work(known.work.clone());
+            measured.series = self.series(TrendCell {
+                key: known.key.clone(),
+                name: known.name.clone(),
+                members: Vec::new(),
+            });
             cells.push(measured);
         }
         if cells.is_empty() {
             return;
         }
+        cells.extend(self.mean(&cells, past.brief.is_night));
         let host = self.host_of(past);
         cells.iter_mut().for_each(|cell| cell.host = host);
         self.measured.push(Run {
@@ -221,6 +225,21 @@ impl Found {
             began_unix_ms: past.began_ms,
             is_night: past.brief.is_night,
         });
+    }
+
+    /// The number of a cell, a new one for one that was not met before.
+    fn series(&mut self, cell: TrendCell) -> usize {
+        let next = self.cells.len();
+        let number = *self.cell_numbers.entry(cell.key.clone()).or_insert(next);
+        if number == next {
+            self.cells.push(cell);
+        }
+        number
+    }
+
+    fn work(&mut self, work: String) -> usize {
+        let next = self.works.len();
+        *self.works.entry(work).or_insert(next)
     }
 
     /// What a run found in a cell; `None` if no candidate of it says something.
@@ -237,6 +256,7 @@ impl Found {
         };
         let base = server(past.brief.base)?;
         let mut candidates: BTreeMap<usize, BTreeMap<u32, f64>> = BTreeMap::new();
+        let mut others = candidates.clone();
         let (mut delta, mut times, mut is_sound) = (0.0_f64, 1.0_f64, true);
         let is_remote = |one: &PlannedServer| one.installation.remote.is_some();
         for one in said.iter().filter(|one| one.cell == cell) {
@@ -254,7 +274,13 @@ impl Found {
             }
             is_sound &= !one.contended;
             let version = self.number((planned, identity), past.began_ms);
-            candidates.entry(version).or_insert_with(|| blocks.clone());
+            let first = !candidates.contains_key(&version);
+            if first {
+                candidates.insert(version, blocks.own.clone());
+            }
+            if first && !blocks.others.is_empty() {
+                others.insert(version, blocks.others.clone());
+            }
             delta = delta.max(one.delta);
             times = times.max(0.05 / (1.0 - one.interval_level));
         }
@@ -270,6 +296,9 @@ impl Found {
             base_copies: 1 + u32::from(past.brief.has_second_control),
             times,
             is_sound,
+            others,
+            members: 1,
+            work: 0,
         })
     }
 
@@ -312,10 +341,12 @@ impl Found {
         let placed = |number: usize| place_of.get(number).copied().unwrap_or(number);
         for cell in self.measured.iter_mut().flat_map(|run| &mut run.cells) {
             cell.base = placed(cell.base);
-            let known = std::mem::take(&mut cell.candidates).into_iter();
-            cell.candidates = known
-                .map(|(number, blocks)| (placed(number), blocks))
-                .collect();
+            for all in [&mut cell.candidates, &mut cell.others] {
+                let known = std::mem::take(all).into_iter();
+                *all = known
+                    .map(|(number, blocks)| (placed(number), blocks))
+                    .collect();
+            }
         }
         self.versions.sort_by_cached_key(key_of);
         let builds = builds(&self.versions);
@@ -449,7 +480,8 @@ impl HostTrend {
             .any(|(from, to)| is(from) || is(to))
     }
 
-    /// The cells that runs with this base measure, by its identity.
+    /// The cells that runs with this base measure today, by its identity. What was measured in another way
+    /// before, or on other data, is left out: no further run can say something of it.
     pub fn series_beside(&self, base: &str) -> BTreeSet<usize> {
         let is_base = |at: usize| {
             self.versions
@@ -458,7 +490,9 @@ impl HostTrend {
         };
         let cells = self.measured.iter().flat_map(|run| &run.cells);
         let own = cells.filter(|cell| is_base(cell.base));
-        own.map(|cell| cell.series).collect()
+        let name = |cell: &Measured| self.cells.get(cell.series).map(|known| &known.name);
+        let newest: BTreeMap<_, usize> = own.map(|cell| (name(cell), cell.series)).collect();
+        newest.into_values().collect()
     }
 
     /// When the newest run ended, milliseconds since 1970.
@@ -469,14 +503,15 @@ impl HostTrend {
     /// Runs of some cells that other load disturbed, and all: those count for levels only. By run and cell.
     pub fn disturbed(&self, is_meant: impl Fn(usize) -> bool) -> (usize, usize) {
         let cells = self.measured.iter().flat_map(|run| &run.cells);
-        disturbed(cells.filter(|cell| is_meant(cell.series)))
+        disturbed(cells.filter(|cell| cell.members == 1 && is_meant(cell.series)))
     }
 
     /// The same of all cells of these runs.
     pub fn disturbed_of_runs(&self, names: &BTreeSet<String>) -> (usize, usize) {
         let runs = self.runs.iter().zip(&self.measured);
         let own = runs.filter(|(run, _)| names.contains(&run.name));
-        disturbed(own.flat_map(|(_, run)| &run.cells))
+        let cells = own.flat_map(|(_, run)| &run.cells);
+        disturbed(cells.filter(|cell| cell.members == 1))
     }
 
     /// Whether a confirmed change lies inside of another one, in the same cell and direction.

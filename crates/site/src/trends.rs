@@ -99,10 +99,13 @@ fn filter() -> Markup {
 
 /// Cells by hosts.
 fn grid(hosts: &[&HostTrend], said: &[Triage], lab: &Lab, links: &Links) -> Markup {
-    let mut rows: BTreeMap<(&str, &str), Vec<(usize, usize)>> = BTreeMap::new();
+    /// Whether it is a cell and no mean (these come first), its name and its key.
+    type Row<'a> = (bool, &'a str, &'a str);
+    let mut rows: BTreeMap<Row<'_>, Vec<(usize, usize)>> = BTreeMap::new();
     for (column, host) in hosts.iter().enumerate() {
         for (at, cell) in host.cells.iter().enumerate() {
-            let row = rows.entry((&cell.name, &cell.key)).or_default();
+            let key = (cell.members.is_empty(), &*cell.name, &*cell.key);
+            let row = rows.entry(key).or_default();
             row.push((column, at));
         }
     }
@@ -121,14 +124,14 @@ fn grid(hosts: &[&HostTrend], said: &[Triage], lab: &Lab, links: &Links) -> Mark
                     @if let Some(host) = host_of(lab, host) { (host_link(host, lab, links)) }
                 } }
             } }
-            tbody { @for ((name, key), cells) in &rows {
+            tbody { @for ((_, name, key), cells) in &rows {
                 @let changes: Vec<Told<'_>> = cells.iter().flat_map(|(at, cell)| of(*at, *cell)).collect();
                 tr data-text=(lab.secrets.clean(name).to_lowercase()) data-metric=(metric_of(hosts))
                     data-changed=(changed(&changes)) {
                     th scope="row" {
                         (name)
                         // Other data or settings under one name.
-                        @if rows.keys().filter(|(other, _)| other == name).count() > 1 {
+                        @if rows.keys().filter(|(_, other, _)| other == name).count() > 1 {
                             " " small.hash { (key.get(..SHORT).unwrap_or(key)) }
                         }
                     }

@@ -102,9 +102,14 @@ pub fn keep_of(store: &mut Store, run: &str, shares: &[f64]) {
 pub type Shares<'a> = (&'a [Vec<f64>], &'a dyn Fn(u32, u32) -> f64);
 
 /// Stores a run of any number of cells and servers: eight blocks of four rounds.
-pub fn keep_servers(store: &mut Store, run: &str, (shares, luck): Shares<'_>) {
+pub fn keep_servers(store: &mut Store, run: &str, shares: Shares<'_>) {
+    keep_blocks(store, (run, 8), shares);
+}
+
+/// The same of any number of blocks.
+pub fn keep_blocks(store: &mut Store, (run, blocks): (&str, u32), (shares, luck): Shares<'_>) {
     let mut slices = Vec::new();
-    for block in 0..8_u32 {
+    for block in 0..blocks {
         for (cell, shares) in (0..).zip(shares) {
             for round in 0..4 {
                 let base = [1.0_f64];

@@ -51,6 +51,8 @@ struct Seen {
     host: usize,
     /// Whether the two are neighbours.
     is_step: bool,
+    /// Whether it is of a mean of cells.
+    is_mean: bool,
     blocks: Vec<f64>,
 }
 
@@ -68,6 +70,8 @@ pub(crate) struct Past {
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
     cells: BTreeMap<(usize, Kind), Repeated>,
+    /// Series that are means of cells: these differ less from hour to hour than each cell.
+    means: BTreeSet<usize>,
     alike: BTreeMap<usize, Assumed>,
     /// What the other cells say of each that was asked for: it takes longer than all the rest.
     elsewhere: Mutex<BTreeMap<(usize, Kind), Elsewhere>>,
@@ -109,6 +113,7 @@ impl Past {
                     pair,
                     kind: kind(builds, pair.0, pair.1),
                     is_step: steps.contains(&pair),
+                    is_mean: cell.members > 1,
                     hour: run.hour,
                     host: cell.host,
                     blocks,
@@ -132,7 +137,11 @@ impl Past {
         type Pairs<'a> = BTreeMap<((usize, usize), usize), Vec<(usize, &'a [f64])>>;
         let mut cells: BTreeMap<(usize, Kind), Pairs<'_>> = BTreeMap::new();
         let mut steps: BTreeMap<usize, Vec<&Seen>> = BTreeMap::new();
+        let mut means = BTreeSet::new();
         for seen in self.runs.iter().flatten() {
+            if seen.is_mean {
+                means.insert(seen.series);
+            }
             if seen.is_step && seen.kind == Kind::Near {
                 steps.entry(seen.series).or_default().push(seen);
             }
@@ -146,6 +155,7 @@ impl Past {
         let alike = |(series, steps): (usize, Vec<&Seen>)| Some((series, about_zero(&steps)?));
         Learned {
             cells: cells.into_iter().map(of).collect(),
+            means,
             alike: steps.into_iter().filter_map(alike).collect(),
             elsewhere: Mutex::default(),
         }
@@ -199,11 +209,14 @@ impl Learned {
         BetweenHours::beside(own, &self.elsewhere(series, kind, own), Some(assumed))
     }
 
-    /// What the other cells say of one.
+    /// What the other cells say of one, and the other means of a mean.
     fn elsewhere(&self, series: usize, kind: Kind, own: &Repeated) -> Elsewhere {
         let mut known = { self.elsewhere.lock() }.unwrap_or_else(PoisonError::into_inner);
         *known.entry((series, kind)).or_insert_with(|| {
-            let is_other = |(at, of): &(usize, Kind)| *at != series && *of == kind;
+            let is_mean = self.means.contains(&series);
+            let is_other = |(at, of): &(usize, Kind)| {
+                *at != series && *of == kind && self.means.contains(at) == is_mean
+            };
             let others = self.cells.iter().filter(|(cell, _)| is_other(cell));
             Elsewhere::of(own, others.map(|(_, of)| of))
         })

@@ -17,6 +17,7 @@ mod difference;
 mod drift;
 mod hours;
 mod known;
+mod mean;
 mod network;
 mod overlap;
 mod pair;
@@ -27,6 +28,7 @@ mod watch;
 
 pub use difference::Difference;
 pub use known::Known;
+pub use mean::geometric_mean;
 pub use network::{Again, Level, Network};
 pub use overlap::{HOURS, Overlap};
 pub use pair::{End, Pair, Pairs, Way};
@@ -34,6 +36,7 @@ pub use suspicion::{By, Found, State, Suspicion, TRIED_FOR_MS, TRIES};
 pub use watch::Watch;
 
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// What is assumed of hours until as much was measured: standard deviation of a log-ratio from hour to hour,
@@ -85,10 +88,19 @@ pub struct Measured {
     pub times: f64,
     /// Whether it may raise and confirm changes. What other load disturbed counts for levels only.
     pub is_sound: bool,
+    /// What `candidates` leave out, likewise: blocks that the answer of a version does not rest on, because a
+    /// look chose them or it was given before.
+    pub others: BTreeMap<usize, BTreeMap<u32, f64>>,
+    /// Of how many cells it is the mean ([`geometric_mean`]); 1 for a cell.
+    pub members: usize,
+    /// What is done, the same in all series that do this work, in whichever way it was measured.
+    pub work: usize,
 }
 
 impl Measured {
-    /// Log-ratios of version `to` to `from`, of the blocks that have both; `None` if one is missing.
+    /// Log-ratios of version `to` to `from`; `None` if one is missing. Of two candidates these are of the
+    /// blocks that the answer of both rests on, or of the one whose answer rests on later blocks: what a look
+    /// found is measured again, and then the other one may have had its answer before.
     pub fn contrast(&self, from: usize, to: usize) -> Option<Vec<f64>> {
         let known = |version: usize| self.candidates.get(&version);
         match (from == self.base, to == self.base) {
@@ -96,11 +108,28 @@ impl Measured {
             (true, false) => Some(known(to)?.values().copied().collect()),
             (false, true) => Some(known(from)?.values().map(|value| -value).collect()),
             (false, false) => {
-                let (from, to) = (known(from)?, known(to)?);
-                let both = |(block, value): (&u32, &f64)| Some(value - from.get(block)?);
-                Some(to.iter().filter_map(both).collect())
+                let first = |version| known(version)?.keys().next();
+                let blocks: Vec<u32> = match first(from)?.cmp(first(to)?) {
+                    Ordering::Equal => {
+                        let of_both = known(from)?
+                            .keys()
+                            .filter(|at| known(to).is_some_and(|to| to.contains_key(at)));
+                        of_both.copied().collect()
+                    }
+                    Ordering::Less => known(to)?.keys().copied().collect(),
+                    Ordering::Greater => known(from)?.keys().copied().collect(),
+                };
+                let both = |at: &u32| Some(self.value(to, *at)? - self.value(from, *at)?);
+                Some(blocks.iter().filter_map(both).collect())
             }
         }
+    }
+
+    /// The log-ratio of a candidate in a block, whether or not its answer rests on that.
+    fn value(&self, version: usize, block: u32) -> Option<f64> {
+        let of =
+            |all: &BTreeMap<usize, BTreeMap<u32, f64>>| all.get(&version)?.get(&block).copied();
+        of(&self.candidates).or_else(|| of(&self.others))
     }
 
     /// All versions in it, in their order.
@@ -156,6 +185,33 @@ mod tests {
             base_copies: 1,
             times: 1.0,
             is_sound: true,
+            others: BTreeMap::new(),
+            members: 1,
+            work: 0,
+        }
+    }
+
+    #[test]
+    fn what_a_look_found_is_compared_with_what_had_its_answer_before() {
+        let blocks = |from: u32, value: f64| -> BTreeMap<u32, f64> {
+            (from..from + 6)
+                .map(|block| (block, value + f64::from(block) / 1e3))
+                .collect()
+        };
+        // Version 0 was equal at the first look; 3 differed there, and was measured again.
+        let mut cell = Measured {
+            candidates: BTreeMap::from([(0, blocks(0, 0.01)), (3, blocks(6, 0.05))]),
+            ..measured()
+        };
+        assert_eq!(cell.contrast(0, 3), Some(Vec::new()));
+        cell.others = BTreeMap::from([(0, blocks(6, 0.02)), (3, blocks(0, 0.09))]);
+        for (ends, wanted) in [((0, 3), 0.03), ((3, 0), -0.03)] {
+            let found = cell.contrast(ends.0, ends.1).unwrap();
+            assert_eq!(found.len(), 6);
+            assert!(
+                found.iter().all(|value| (value - wanted).abs() < 1e-12),
+                "{found:?}"
+            );
         }
     }
 

@@ -107,10 +107,15 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// The same in all cells that runs connect them in, each with its number and its p of "equal" among all
+    /// The same in those of these cells that runs connect them in, each with its number and its p of "equal" among all
     /// of these (Benjamini-Hochberg).
-    pub fn all(&self, cells: usize, from: End, to: End) -> Vec<(usize, Pair, f64)> {
-        let found: Vec<(usize, Pair)> = (0..cells)
+    pub fn all(
+        &self,
+        cells: impl Iterator<Item = usize>,
+        from: End,
+        to: End,
+    ) -> Vec<(usize, Pair, f64)> {
+        let found: Vec<(usize, Pair)> = cells
             .filter_map(|cell| Some((cell, self.of(cell, from, to)?)))
             .collect();
         let alone: Vec<f64> = found.iter().map(|(_, pair)| pair.found.p).collect();

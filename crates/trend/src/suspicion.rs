@@ -35,7 +35,7 @@ pub enum State {
     Suspected,
     /// Later runs show it by themselves.
     Confirmed,
-    /// Later runs show by themselves that it is less than what matters.
+    /// Later runs show by themselves that it is less than what matters, and do not show that it is there.
     Refuted,
 }
 
@@ -90,9 +90,9 @@ pub struct Suspicion {
 }
 
 impl Suspicion {
-    /// Whether a range in this direction lies inside of another, ends included.
-    pub(crate) fn is_inside(&self, series: usize, from: usize, to: usize, falls: bool) -> bool {
-        self.series == series && self.falls == falls && from <= self.from && self.to <= to
+    /// Whether its range lies inside of another in the same direction, ends included.
+    pub(crate) fn is_inside(&self, from: usize, to: usize, falls: bool) -> bool {
+        self.falls == falls && from <= self.from && self.to <= to
     }
 
     /// Whether ranges in one direction have a step in common.
@@ -165,9 +165,12 @@ impl Suspicion {
         } else {
             interval.high
         };
+        // δ may follow from the noise of a night, which tries are more precise than: what they show to be there
+        // is small, and not refuted.
+        let is_shown = p <= (1.0 - LEVEL) / 2.0;
         self.state = if p <= limit {
             State::Confirmed
-        } else if most < matters {
+        } else if most < matters && !is_shown {
             State::Refuted
         } else {
             State::Suspected

@@ -3,10 +3,11 @@
 use crate::hours::{APART_MS, Learned, Past, kind};
 use crate::known::Known;
 use crate::suspicion::{By, State, Suspicion, TRIED_FOR_MS};
-use crate::{Assumed, Build, Measured, Run, drift};
+use crate::{Assumed, Build, Measured, Run, drift, real};
 use deltabench_stats::between::Between;
 use deltabench_stats::multiplicity::benjamini_hochberg;
-use std::collections::BTreeSet;
+use deltabench_stats::summary::mean;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of false ones among the steps that a run makes suspect, on average.
 const FALSE_SUSPICIONS: f64 = 0.2;
@@ -20,6 +21,8 @@ pub struct Watch {
     runs: usize,
     points: drift::Points,
     suspicions: Vec<Suspicion>,
+    /// The work of each series.
+    works: BTreeMap<usize, usize>,
 }
 
 /// A step of a run.
@@ -42,6 +45,7 @@ impl Watch {
             runs: 0,
             points: drift::Points::default(),
             suspicions: Vec::new(),
+            works: BTreeMap::new(),
         }
     }
 
@@ -67,6 +71,7 @@ impl Watch {
             assumed,
             points,
             suspicions,
+            works: works(runs).collect(),
         }
     }
 
@@ -83,6 +88,7 @@ impl Watch {
     /// Takes the next run, in the order in which they were measured. Its number is that of runs before it.
     pub fn add(&mut self, run: &Run) {
         self.past.add(run, &self.builds);
+        self.works.extend(works(std::slice::from_ref(run)));
         let chosen: BTreeSet<_> = { self.suspicions.iter() }
             .map(|one| (one.raised, one.series, (one.from, one.to)))
             .collect();
@@ -147,6 +153,9 @@ impl Watch {
                 let kind = kind(&self.builds, from, to);
                 let known = learned.of(cell.series, kind, &[&blocks], self.assumed);
                 let mean = known.and_then(|known| known.scatter.mean_over(&[&blocks]).ok());
+                let mean = mean.filter(|mean| {
+                    cell.members == 1 || !rests_on_one(run, from, to, mean.estimate)
+                });
                 steps.extend(mean.map(|mean| Step {
                     series: cell.series,
                     from,
@@ -182,7 +191,7 @@ impl Watch {
         };
         let known = self.points.add(cell, run, &self.builds, &between);
         for (build, newest) in known {
-            let since = self.since(cell.series, build);
+            let since = self.since(cell, run, build);
             if let Some(shift) = self.points.shift(cell.series, cell.base, build, since) {
                 let raised = Raised {
                     series: cell.series,
@@ -192,19 +201,44 @@ impl Watch {
                     by: By::Level,
                     delta: cell.delta,
                 };
-                self.raise(raised, run);
+                if cell.members == 1 || !self.cell_says_so(&raised) {
+                    self.raise(raised, run);
+                }
             }
         }
     }
 
-    /// The first version of a line and branch after its last confirmed change.
-    fn since(&self, series: usize, of: Build) -> usize {
-        let confirmed = self.suspicions.iter().filter(|one| {
-            one.series == series
-                && one.state == State::Confirmed
-                && self.builds.get(one.to).is_some_and(|build| *build == of)
-        });
-        confirmed.map(|one| one.to).max().unwrap_or(0)
+    /// The first version of a line and branch after the last confirmed change of a cell; of a mean that of
+    /// its cells, too.
+    fn since(&self, cell: &Measured, run: &Run, of: Build) -> usize {
+        let is_own = |known: &&Measured| known.series == cell.series || cell.members > 1;
+        let own = run.cells.iter().filter(is_own);
+        let confirmed = own.flat_map(|known| self.confirmed(known.series));
+        let in_line =
+            confirmed.filter(|one| self.builds.get(one.to).is_some_and(|build| *build == of));
+        in_line.map(|one| one.to).max().unwrap_or(0)
+    }
+
+    /// Whether this run has raised the same of another series. Then a mean waits for what tries say of its
+    /// cell.
+    fn cell_says_so(&self, raised: &Raised) -> bool {
+        let (from, to) = raised.range;
+        let mut own = self.suspicions.iter().filter(|one| one.raised == self.runs);
+        own.any(|one| one.overlaps(one.series, from, to, raised.falls))
+    }
+
+    /// The confirmed changes of a series, and of those that do the same work and were measured in another way:
+    /// a change stays one when deltabench measures in another way.
+    fn confirmed(&self, series: usize) -> impl Iterator<Item = &Suspicion> {
+        let work = self.works.get(&series);
+        let is_same = move |one: &&Suspicion| {
+            one.series == series || (work.is_some() && self.works.get(&one.series) == work)
+        };
+        let confirmed = self
+            .suspicions
+            .iter()
+            .filter(|one| one.state == State::Confirmed);
+        confirmed.filter(is_same)
     }
 
     /// Adds a suspicion, unless one like it is confirmed, or may still be tried, inside of its range.
@@ -218,9 +252,13 @@ impl Watch {
             delta,
         } = raised;
         let all = || self.suspicions.iter();
-        let is_known = all()
-            .filter(|one| one.counts(run.ended_ms))
-            .any(|one| one.is_inside(series, from, to, falls));
+        let is_tried = all()
+            .filter(|one| one.series == series && one.counts(run.ended_ms))
+            .any(|one| one.is_inside(from, to, falls));
+        let is_known = is_tried
+            || self
+                .confirmed(series)
+                .any(|one| one.is_inside(from, to, falls));
         let open = || all().filter(|one| one.state != State::Confirmed);
         let overlapping = || open().filter(|one| one.overlaps(series, from, to, falls));
         // Levels say the same every night: what was tried in vain rests for a week.
@@ -254,6 +292,24 @@ impl Watch {
             later: Vec::new(),
         });
     }
+}
+
+/// Whether less than half of the mean of all cells is left without the one that changed most: then it is a
+/// change of that cell, and said there.
+fn rests_on_one(run: &Run, from: usize, to: usize, mean_of_all: f64) -> bool {
+    let cells = run.cells.iter().filter(|cell| cell.members == 1);
+    let values = cells.filter_map(|cell| mean(&cell.contrast(from, to)?));
+    // In the direction of the mean.
+    let values: Vec<f64> = values.map(|value| value * mean_of_all.signum()).collect();
+    let most = values.iter().copied().fold(f64::MIN, f64::max);
+    let rest = (values.iter().sum::<f64>() - most) / (real(values.len()) - 1.0);
+    rest < mean_of_all.abs() / 2.0
+}
+
+/// The work of each series of some runs.
+fn works(runs: &[Run]) -> impl Iterator<Item = (usize, usize)> {
+    let cells = runs.iter().flat_map(|run| &run.cells);
+    cells.map(|cell| (cell.series, cell.work))
 }
 
 /// What a run makes suspect.

@@ -1,6 +1,6 @@
 //! What a night tries again.
 
-use crate::trend::{places::target, workload};
+use crate::trend::places::target;
 use deltabench_lab::HostTrend;
 use deltabench_trend::{State, TRIED_FOR_MS, TRIES};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,17 +14,21 @@ pub struct Try {
     pub workloads: BTreeSet<String>,
 }
 
-/// What is suspected of the cells that nights of this base measure, was raised within a week and can be tried
-/// further, over all metrics; what was raised first comes first.
-pub fn tries(hosts: &[HostTrend], base: &str, now_ms: i64) -> Vec<Try> {
-    let mut pairs: BTreeMap<(String, String), (i64, BTreeSet<String>)> = BTreeMap::new();
+/// Whether it is of another version than that of the night, how often it was tried, and when it was raised.
+type Turn = (bool, usize, i64);
+
+/// What is suspected of the cells that nights of this base measure today, was raised within a week and can be
+/// tried further, over all metrics. What a night says of its own version (`new`, by its identity) comes first:
+/// that is what it was asked. Then comes what was tried least, and of that what was raised first.
+pub fn tries(hosts: &[HostTrend], (base, new): (&str, &str), now_ms: i64) -> Vec<Try> {
+    let mut pairs: BTreeMap<(String, String), (Turn, BTreeSet<String>)> = BTreeMap::new();
     for host in hosts {
         let own = host.series_beside(base);
         for one in host.changes.iter().map(|change| &change.suspicion) {
             let raised = host.runs.get(one.raised).map_or(0, |run| run.began_unix_ms);
             let is_open = one.state == State::Suspected && one.tries.len() < TRIES;
             let ends = host.versions.get(one.from).zip(host.versions.get(one.to));
-            let (Some((from, to)), Some(cell)) = (ends, host.cells.get(one.series)) else {
+            let Some((from, to)) = ends else {
                 continue;
             };
             let pair = (target(&from.installation), target(&to.installation));
@@ -33,13 +37,14 @@ pub fn tries(hosts: &[HostTrend], base: &str, now_ms: i64) -> Vec<Try> {
             if !(is_open && is_fresh && can_be_asked && own.contains(&one.series)) {
                 continue;
             }
-            let (first, workloads) = pairs.entry(pair).or_insert((raised, BTreeSet::new()));
-            *first = raised.min(*first);
-            workloads.insert(workload(&cell.name).to_owned());
+            let turn = (to.identity != new, one.tries.len(), raised);
+            let (first, workloads) = pairs.entry(pair).or_insert((turn, BTreeSet::new()));
+            *first = turn.min(*first);
+            workloads.extend(host.workloads(one.series));
         }
     }
     let mut all: Vec<_> = pairs.into_iter().collect();
-    all.sort_by_key(|(_, (raised, _))| *raised);
+    all.sort_by_key(|(_, (turn, _))| *turn);
     let one = |((from, to), (_, workloads))| Try {
         from,
         to,
@@ -48,7 +53,8 @@ pub fn tries(hosts: &[HostTrend], base: &str, now_ms: i64) -> Vec<Try> {
     all.into_iter().map(one).collect()
 }
 
-/// The options of a night with these workloads only.
+/// The options of a night with these workloads only, and all blocks of each: a try is there for its figure,
+/// and one that ended at the look that answers it would be off by what that look chose.
 pub fn only(options: &[String], workloads: &BTreeSet<String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut rest = options.iter();
@@ -64,12 +70,87 @@ pub fn only(options: &[String], workloads: &BTreeSet<String>) -> Vec<String> {
     }
     let names: Vec<&str> = workloads.iter().map(String::as_str).collect();
     kept.push(format!("--only={}", names.join(",")));
+    let is_precise = |option: &String| option.starts_with("--precision");
+    if !kept
+        .iter()
+        .any(|option| option == "--fixed" || is_precise(option))
+    {
+        kept.push("--fixed".to_owned());
+    }
     kept
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::now;
+    use crate::trend::{METRICS, hosts};
+    use deltabench_store::{RunState, Store};
+    use deltabench_testkit::{labs, small_run};
+
+    /// A night of an hour ago and so on: base, the version before, and the new one with this share of its
+    /// throughput in each of three cells.
+    fn night(store: &mut Store, (name, number): (&str, u32), hours_ago: i64, shares: [f64; 3]) {
+        let version = |number: u32| {
+            let mut server = labs::plan(number).servers[2].clone();
+            server.installation.version_num += number;
+            server
+        };
+        let mut plan = labs::plan(0);
+        let words = ["deltabench", "nightly", "--anchor", "a", "b"];
+        plan.command = words.map(str::to_owned).to_vec();
+        plan.servers.truncate(2);
+        plan.servers.extend([version(number - 1), version(number)]);
+        let at = now().1 - hours_ago * 3_600_000;
+        labs::add(store, (name, &plan), at);
+        let shares = shares.map(|share| vec![1.0, 1.0, share]);
+        small_run::keep_servers(
+            store,
+            name,
+            (&shares, &|block, server| {
+                1.0 + f64::from((block + server) % 3) / 500.0
+            }),
+        );
+        store
+            .finish_run(name, RunState::Finished, at + 600_000)
+            .unwrap();
+    }
+
+    #[test]
+    fn what_the_night_was_asked_is_tried_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(directory.path()).unwrap();
+        night(&mut store, ("old", 2), 30, [0.9, 1.0, 1.0]);
+        night(&mut store, ("own", 3), 5, [1.0, 0.9, 0.8]);
+        let hosts = hosts(&store, &METRICS, None).unwrap();
+        let newest = |number: u32| {
+            let name = format!("postgres:18.{number}");
+            let mut all = hosts[0].versions.iter();
+            all.find(|version| version.name == name)
+                .unwrap()
+                .identity
+                .clone()
+        };
+        let mut bases = hosts[0].versions.iter();
+        let base = bases
+            .find(|version| version.name == "postgres:17.11")
+            .unwrap();
+        let asked = |new: u32| -> Vec<(String, String, usize)> {
+            let all = tries(&hosts, (&base.identity, &newest(new)), now().1).into_iter();
+            all.map(|one| (one.from, one.to, one.workloads.len()))
+                .collect()
+        };
+        let of = |from: &str, to: &str, workloads: usize| {
+            (
+                format!("postgres:18.{from}"),
+                format!("postgres:18.{to}"),
+                workloads,
+            )
+        };
+        assert_eq!(asked(3), [of("2", "3", 2), of("1", "2", 1)]);
+        // In a later night both are old: that which was raised first comes first.
+        assert_eq!(asked(1), [of("1", "2", 1), of("2", "3", 2)]);
+    }
 
     #[test]
     fn other_workloads_are_taken_out_of_the_options() {
@@ -85,7 +166,18 @@ mod tests {
             &["--quick", "--all", "--rows", "9"],
         ] {
             let found = only(&words(given), &workloads);
-            assert_eq!(found, ["--quick", "--rows", "9", "--only=hot-points,scan"]);
+            let expected = [
+                "--quick",
+                "--rows",
+                "9",
+                "--only=hot-points,scan",
+                "--fixed",
+            ];
+            assert_eq!(found, expected);
+        }
+        for given in [&["--fixed"][..], &["--precision", "1"], &["--precision=1"]] {
+            let found = only(&words(given), &workloads);
+            assert_eq!(found.len(), given.len() + 1, "{found:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Trends and changes as JSON.
 
 use super::{newest, shown::ratio};
-use deltabench_lab::{Change, HostChange, HostTrend};
+use deltabench_lab::{Change, HostChange, HostTrend, TrendCell};
 use deltabench_model::json::known;
 use deltabench_store::Triage;
 use deltabench_trend::{By, Estimate, State};
@@ -40,6 +40,8 @@ pub fn trend(host: &HostTrend, cells: &[usize], anchor: Option<usize>, said: &[T
         Some(known(json!({
             "cell": cell.name,
             "series": cell.key,
+            // Of a mean its cells.
+            "mean_of": (!cell.members.is_empty()).then(|| members(host, cell)),
             "runs": host.runs_of(*at),
             "disturbed_runs": host.disturbed(|cell| cell == *at).0,
             "anchor": anchor,
@@ -56,6 +58,11 @@ pub fn trend(host: &HostTrend, cells: &[usize], anchor: Option<usize>, said: &[T
         fields.insert("cells".to_owned(), cells.iter().filter_map(cell).collect());
     }
     value
+}
+
+fn members<'a>(host: &'a HostTrend, mean: &TrendCell) -> Vec<&'a str> {
+    let cells = mean.members.iter().filter_map(|at| host.cells.get(*at));
+    cells.map(|cell| cell.name.as_str()).collect()
 }
 
 /// Changes of a host.

@@ -1,6 +1,6 @@
 //! Trends and changes on the terminal.
 
-use super::{newest, places, wide, workload};
+use super::{newest, places, wide};
 use crate::text::{paragraph, table};
 use deltabench_compare::comparison::{Better, Metric, Ratio};
 use deltabench_lab::{Change, HostChange, HostTrend};
@@ -359,7 +359,7 @@ fn beside(host: &HostTrend, change: &Change) -> Option<String> {
         text.push_str("; another confirmed change lies inside of this range");
     }
     let (from, to) = (host.versions.get(one.from)?, host.versions.get(one.to)?);
-    let cell = host.cells.get(one.series)?;
+    let workloads = host.workloads(one.series).into_iter().collect::<Vec<_>>();
     let (from, to) = (
         places::target(&from.installation),
         places::target(&to.installation),
@@ -368,12 +368,13 @@ fn beside(host: &HostTrend, change: &Change) -> Option<String> {
         State::Suspected => text.push_str(&format!(
             "; next: measure both again in the same way, 10 minutes later or more: deltabench compare \
              {from} {to} --only {}",
-            workload(&cell.name)
+            workloads.join(",")
         )),
+        // A search goes by one workload.
         State::Confirmed => {
-            let range = commits(&from, &to);
+            let range = commits(&from, &to).filter(|_| workloads.len() == 1);
             text.push_str(&range.map_or_else(String::new, |range| {
-                format!("; next: deltabench bisect {range} --only {}", workload(&cell.name))
+                format!("; next: deltabench bisect {range} --only {}", workloads.join(","))
             }));
         }
         State::Refuted => {}

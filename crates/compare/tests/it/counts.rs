@@ -113,6 +113,7 @@ fn time_and_work_that_part_are_said_where_they_do() {
             verdict: None,
             blocks: Vec::new(),
             numbers: Vec::new(),
+            other_blocks: Vec::new(),
             hours: None,
             skewness: Default::default(),
         });

@@ -110,7 +110,7 @@ impl HostTrend {
             };
             self.measured.iter().filter(has).count()
         };
-        let cells = (0..self.cells.len()).filter(|cell| runs(*cell) > 1);
+        let cells = self.single_cells().filter(|cell| runs(*cell) > 1);
         cells
             .map(|cell| (cell, pairs.overlap(cell, (old, new), least)))
             .collect()

@@ -39,8 +39,16 @@ pub(super) struct Said {
     pub(super) delta: f64,
     pub(super) interval_level: f64,
     pub(super) contended: bool,
-    /// Log-ratios by number of block, of each metric that has two blocks or more.
-    pub(super) values: BTreeMap<usize, BTreeMap<u32, f64>>,
+    /// Of each metric that has two blocks or more.
+    pub(super) values: BTreeMap<usize, Blocks>,
+}
+
+/// Log-ratios by number of block.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    /// Those that the answer rests on.
+    pub(super) own: BTreeMap<u32, f64>,
+    pub(super) others: BTreeMap<u32, f64>,
 }
 
 /// Which of the runs are judged that nobody has judged yet.
@@ -228,8 +236,12 @@ fn said(told: &Told, metrics: &[Metric]) -> Vec<Said> {
     let of = |one: &ToldCell| {
         let values = |(at, metric): (usize, &Metric)| {
             let (blocks, numbers) = one.metric(*metric).filter(|(blocks, _)| blocks.len() > 1)?;
-            let blocks = numbers.iter().copied().zip(blocks.iter().copied());
-            Some((at, blocks.collect()))
+            let own = numbers.iter().copied().zip(blocks.iter().copied());
+            let blocks = Blocks {
+                own: own.collect(),
+                others: one.others(*metric).iter().copied().collect(),
+            };
+            Some((at, blocks))
         };
         Said {
             cell: one.cell,

@@ -25,7 +25,7 @@ impl HostTrend {
         let (sd, df) = HOURS_ASSUMED;
         let known = (&self.known, Assumed { sd, df });
         let pairs = Pairs::knowing(&self.measured, &self.builds, known);
-        let found = pairs.all(self.cells.len(), from, to).into_iter();
+        let found = pairs.all(self.single_cells(), from, to).into_iter();
         let mut cells: Vec<ComparedCell> = found
             .map(|(cell, pair, p)| ComparedCell {
                 cell,
@@ -65,7 +65,8 @@ impl HostTrend {
         let has = |cell: &&deltabench_trend::Measured| {
             cell.base == end.version || cell.candidates.contains_key(&end.version)
         };
-        let cells = meant.flat_map(|(_, run)| &run.cells).filter(has);
+        let cells = meant.flat_map(|(_, run)| &run.cells);
+        let cells = cells.filter(|cell| cell.members == 1).filter(has);
         cells.map(|cell| cell.series).collect()
     }
 

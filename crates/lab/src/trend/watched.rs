@@ -205,13 +205,17 @@ impl Contents {
             bytes.extend(cell.delta.to_le_bytes());
             bytes.extend(cell.times.to_le_bytes());
             bytes.push(u8::from(cell.is_sound));
-            put(bytes, cell.candidates.len());
-            for (version, blocks) in &cell.candidates {
-                put(bytes, number(*version));
-                put(bytes, blocks.len());
-                for (block, value) in blocks {
-                    bytes.extend(block.to_le_bytes());
-                    bytes.extend(value.to_le_bytes());
+            put(bytes, cell.members);
+            put(bytes, cell.work);
+            for all in [&cell.candidates, &cell.others] {
+                put(bytes, all.len());
+                for (version, blocks) in all {
+                    put(bytes, number(*version));
+                    put(bytes, blocks.len());
+                    for (block, value) in blocks {
+                        bytes.extend(block.to_le_bytes());
+                        bytes.extend(value.to_le_bytes());
+                    }
                 }
             }
         }
@@ -290,6 +294,9 @@ mod tests {
                 base_copies: 1,
                 times: 1.0,
                 is_sound: true,
+                others: BTreeMap::new(),
+                members: 1,
+                work: 0,
             }],
         }
     }

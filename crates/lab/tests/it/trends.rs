@@ -6,7 +6,7 @@ use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Installation, Origin, Recipe};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::occasion::{HostClass, HostIdentity, Occasion};
-use deltabench_model::plan::{CellId, Plan, ServerId};
+use deltabench_model::plan::{CellId, Plan, ServerId, Stopping};
 use deltabench_model::slice::Slice;
 use deltabench_store::{AnchorChange, RunState, Store};
 use deltabench_testkit::small_run;
@@ -177,6 +177,107 @@ fn a_later_run_confirms_what_one_has_found() {
     assert_eq!(level.runs, 2, "r2 has the luck of r1");
 }
 
+/// Base, placebo, the version of the night before and the new one, with what the new one has of the base's
+/// throughput in three cells.
+fn of_three(lab: &mut Lab, name: &str, minute: i64, (blocks, new): (u32, [f64; 3])) {
+    let mut plan = night(2, 6);
+    let mut before = plan.servers[2].clone();
+    before.installation = plan_of(5);
+    plan.servers.insert(2, before);
+    plan.timing.blocks = 14;
+    plan.stopping = Stopping::Sequential {
+        looks: vec![6, 10, 14],
+    };
+    let store = &mut lab.store;
+    store
+        .create_run(name, &plan, RunState::Running, minute * MINUTE)
+        .unwrap();
+    let series = series_of(&plan, |name| Some(name.to_owned()));
+    store
+        .add_occasion(name, &occasion("a", "6.1"), &series)
+        .unwrap();
+    let shares = new.map(|new| vec![1.0, 1.0, new]);
+    let luck = |block: u32, server: u32| match (block + server) % 3 {
+        0 => 1.002,
+        1 => 0.998,
+        _ => 1.0,
+    };
+    small_run::keep_blocks(store, (name, blocks), (&shares, &luck));
+    let end = (minute + 5) * MINUTE;
+    store.finish_run(name, RunState::Finished, end).unwrap();
+}
+
+fn plan_of(minor: u32) -> Installation {
+    plan(minor, minor).servers[0].installation.clone()
+}
+
+#[test]
+fn a_step_is_seen_although_a_look_gave_the_version_before_its_answer() {
+    let mut lab = Lab::new();
+    of_three(&mut lab, "r1", 0, (12, [0.9, 1.0, 1.0]));
+    let found = lab.changes();
+    assert_eq!(found, told(&[("17.5 17.6", State::Suspected)]));
+    let judged = Judged::of("r1", &lab.store.plan("r1").unwrap(), &lab.store).unwrap();
+    let cells = judged.into_comparison().cells;
+    let blocks = |candidate: u32| {
+        let mut own = cells.iter().filter(|cell| cell.cell == CellId(0));
+        let cell = own
+            .find(|cell| cell.candidate == ServerId(candidate))
+            .unwrap();
+        (cell.verdict, cell.metrics[0].numbers.clone())
+    };
+    assert_eq!(blocks(2), (Verdict::NoChange, (0..6).collect()));
+    assert_eq!(blocks(3), (Verdict::Regression, (6..12).collect()));
+}
+
+#[test]
+fn the_cells_of_a_night_have_a_mean() {
+    let mut lab = Lab::new();
+    of_three(&mut lab, "r1", 0, (12, [0.93, 0.92, 0.94]));
+    let host = lab.trends().remove(0);
+    let names: Vec<&str> = host.cells.iter().map(|cell| cell.name.as_str()).collect();
+    let cells = ["point-query@1", "point-query@4", "update-index@1"];
+    assert_eq!(names[..3], cells);
+    assert_eq!(names[3], "geometric mean of 3 cells");
+    assert_eq!(host.cells[3].members, [0, 1, 2]);
+    assert_eq!(host.single_cells().collect::<Vec<_>>(), [0, 1, 2]);
+    let workloads = ["point-query", "update-index"].map(str::to_owned);
+    assert_eq!(host.workloads(3), BTreeSet::from(workloads));
+    let level = |version| host.network(3, 0).unwrap().level(version).unwrap().change;
+    let mean = (0.93_f64.ln() + 0.92_f64.ln() + 0.94_f64.ln()) / 3.0;
+    assert!((level(2).value - mean).abs() < 0.002 && level(1).value.abs() < 0.002);
+    let series: Vec<usize> = { host.changes.iter() }
+        .map(|one| one.suspicion.series)
+        .collect();
+    assert_eq!(series, [0, 1, 2, 3]);
+    // A comparison of the same cells counts for it, and has none by itself.
+    let mut alone = Lab::new();
+    alone.run("c1", &plan(5, 6), 0, 0.93);
+    assert_eq!(alone.trends()[0].cells.len(), 3);
+    lab.run("c1", &plan(5, 6), 60, 0.93);
+    assert_eq!(lab.trends()[0].runs_of(3), 2);
+}
+
+#[test]
+fn a_night_tries_what_is_measured_today() {
+    let mut lab = Lab::new();
+    let old = night(2, 6);
+    lab.run("r1", &old, 0, 0.9);
+    let other = {
+        let mut other = night(2, 6);
+        other.data.rows += 1;
+        other
+    };
+    let beside = |lab: &Lab| {
+        let host = lab.trends().remove(0);
+        let base = { host.versions.iter() }.find(|version| version.name == "postgres:17.2");
+        host.series_beside(&base.unwrap().identity)
+    };
+    assert_eq!(beside(&lab), BTreeSet::from([0, 1, 2, 3]));
+    lab.run("r2", &other, 60, 1.0);
+    assert_eq!(beside(&lab), BTreeSet::from([4, 5, 6, 7]), "other data");
+}
+
 #[test]
 fn unfit_and_withdrawn_runs_and_those_on_purpose_neither_raise_nor_confirm() {
     let mut lab = Lab::new();
@@ -296,7 +397,8 @@ fn the_version_of_the_night_before_is_the_last_of_its_line_beside_the_anchor() {
     settings.settings.push(("jit".to_owned(), "on".to_owned()));
     assert!(host.last_beside(anchor, &settings, |_| true).is_none());
     assert_eq!(host.ended_ms(), Some(185 * MINUTE));
-    assert_eq!(host.series_beside(anchor).len(), 3);
+    // Three cells and their mean.
+    assert_eq!(host.series_beside(anchor).len(), 4);
     assert_eq!(host.disturbed(|_| true), (0, 12));
     assert!(host.has_step(anchor) && !host.has_step("another"));
 }

@@ -169,6 +169,7 @@ fn metric(
         verdict,
         blocks,
         numbers: (0..BLOCKS).collect(),
+        other_blocks: Vec::new(),
         skewness: Default::default(),
         hours: None,
     }

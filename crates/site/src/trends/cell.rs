@@ -8,7 +8,7 @@ use crate::frame::{Frame, framed, host_link, host_of, moment, run_link};
 use crate::lab::Lab;
 use crate::route::{Links, Route};
 use crate::written::Page;
-use deltabench_lab::{HostTrend, TrendPoint, Version, store_problem};
+use deltabench_lab::{HostTrend, TrendCell, TrendPoint, Version, store_problem};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use deltabench_report::{metric_word, words};
@@ -61,10 +61,14 @@ pub(crate) fn page(
         h1 { (name) " over time" @if let Some(host) = known { " on " (host_link(host, lab, links)) } }
         @for (host, at) in &own { (metric(host, *at, &said, lab, links)) }
         (notes::list(&notes))
-        @if let Some(host) = known { p {
-            a href=(links.to(&Route::Cell(cell.to_owned(), host.key.clone()))) { "every run of this cell" }
-            ", with verdict and interval"
-        } }
+        @match (first.cells.get(at).filter(|cell| !cell.members.is_empty()), known) {
+            (Some(mean), Some(host)) => (members(first, mean, &host.key, links)),
+            (None, Some(host)) => p {
+                a href=(links.to(&Route::Cell(cell.to_owned(), host.key.clone()))) { "every run of this cell" }
+                ", with verdict and interval"
+            },
+            _ => {},
+        }
     };
     let title = format!("{name} over time");
     let frame = Frame {
@@ -74,6 +78,19 @@ pub(crate) fn page(
         script: None,
     };
     Ok(Some(Page::html(framed(&frame))))
+}
+
+/// The cells of a mean.
+fn members(host: &HostTrend, mean: &TrendCell, key: &str, links: &Links) -> Markup {
+    let cells = mean.members.iter().filter_map(|at| host.cells.get(*at));
+    html! { p {
+        "The mean of the log-ratios of these cells, block by block, with δ of at most 1 %: "
+        @for (at, cell) in cells.enumerate() {
+            @if at > 0 { ", " }
+            a href=(links.to(&Route::trend(&cell.key, key))) { (cell.name) }
+        }
+        ". It shows what is too small for each of them."
+    } }
 }
 
 /// Charts, changes and versions of one metric.

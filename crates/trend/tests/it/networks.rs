@@ -35,6 +35,9 @@ pub fn run(at: usize, base: usize, means: &[(usize, f64)], spread: f64) -> Run {
             base_copies: 1,
             times: 1.0,
             is_sound: true,
+            others: BTreeMap::new(),
+            members: 1,
+            work: 0,
         }],
     }
 }

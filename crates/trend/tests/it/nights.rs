@@ -1,7 +1,7 @@
 //! Seeded nights: an anchor, the version of the night before and the new one, and a run that tries what is
 //! suspected.
 
-use deltabench_trend::{Assumed, Build, Measured, Network, Run, State, Watch};
+use deltabench_trend::{Assumed, Build, Measured, Network, Run, State, Watch, geometric_mean};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +19,15 @@ struct Truth {
     bad: f64,
     /// By version: the level of the first cell. The others stay.
     level: fn(usize) -> f64,
+    /// Whether the level is that of all cells, and whether hours move all of them alike. Then their mean is
+    /// judged, too, as one more series.
+    everywhere: Option<Hours>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Hours {
+    OfEachCell,
+    OfAllCells,
 }
 
 fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
@@ -35,6 +44,11 @@ fn measure(
     blocks: u32,
 ) -> Run {
     let began_ms = i64::try_from(at).unwrap() * HOUR_MS;
+    // Drawn apart, so that other cases draw what they did.
+    let mut apart = Xoshiro256PlusPlus::seed_from_u64(u64::try_from(at).unwrap());
+    let hours: BTreeMap<usize, f64> = { versions.iter() }
+        .map(|version| (*version, normal(&mut apart)))
+        .collect();
     let cell = |series: usize, rng: &mut Xoshiro256PlusPlus| {
         let common = (truth.far.powi(2) - truth.near.powi(2) / 2.0).sqrt() * normal(rng);
         // Errors of a run around 0.3 %, whatever its number of blocks.
@@ -43,14 +57,18 @@ fn measure(
             .map(|_| error / 2f64.sqrt() * normal(rng))
             .collect();
         let server = |version: &usize, rng: &mut Xoshiro256PlusPlus| {
-            let own = truth.near / 2f64.sqrt() * normal(rng);
+            let own = match truth.everywhere {
+                Some(Hours::OfAllCells) => hours[version],
+                _ => normal(rng),
+            };
+            let own = truth.near / 2f64.sqrt() * own;
             // Off on one server alone, so that steps and tries have it, too.
             let odd = if rng.random::<f64>() < truth.bad {
                 0.025 * normal(rng)
             } else {
                 0.0
             };
-            let level = if series == 0 {
+            let level = if series == 0 || truth.everywhere.is_some() {
                 (truth.level)(*version)
             } else {
                 0.0
@@ -77,14 +95,24 @@ fn measure(
             base_copies: 1,
             times: 1.0,
             is_sound: true,
+            others: BTreeMap::new(),
+            members: 1,
+            work: series,
         }
     };
     let mut own = Xoshiro256PlusPlus::seed_from_u64(rng.random());
+    let mut cells: Vec<Measured> = (0..CELLS).map(|series| cell(series, &mut own)).collect();
+    let mean = geometric_mean(&cells).filter(|_| truth.everywhere.is_some());
+    cells.extend(mean.map(|mean| Measured {
+        series: CELLS,
+        work: CELLS,
+        ..mean
+    }));
     Run {
         hour: at + 1,
         began_ms,
         ended_ms: began_ms + HOUR_MS / 4,
-        cells: (0..CELLS).map(|series| cell(series, &mut own)).collect(),
+        cells,
     }
 }
 
@@ -216,6 +244,7 @@ const CALM: Truth = Truth {
     near: 0.001,
     bad: 0.0,
     level: |_| 0.0,
+    everywhere: None,
 };
 
 fn confirmed(watch: &Watch) -> usize {
@@ -308,4 +337,64 @@ fn a_drift_is_found() {
     let found = u64::try_from(count(labs, &truth, is_it)).unwrap();
     println!("drift of 2 % in 30 nights: {found} of {labs} found");
     assert!(2 * found >= labs, "{found} of {labs}");
+}
+
+/// In how many labs a fall from night 25 on is confirmed within a week, by the mean and by the first cell.
+fn found_by_mean(labs: u64, truth: &Truth) -> (u64, u64) {
+    let is_it = |watch: &Watch, series: usize| {
+        watch.suspicions().iter().any(|one| {
+            let here = one.from < 25 && one.to >= 25 && one.from >= 21 && one.falls;
+            one.series == series && one.state == State::Confirmed && here
+        })
+    };
+    let of = |series| u64::try_from(count(labs, truth, |watch| is_it(watch, series))).unwrap();
+    (of(CELLS), of(0))
+}
+
+#[test]
+fn a_small_change_of_all_cells_is_found_by_their_mean() {
+    let labs = labs();
+    type Case = (&'static str, fn(usize) -> f64);
+    let falls: [Case; 2] = [("0.5", lower_by!(0.005)), ("1", lower_by!(0.01))];
+    for hours in [Hours::OfEachCell, Hours::OfAllCells] {
+        let calm = Truth {
+            everywhere: Some(hours),
+            ..CALM
+        };
+        let name = match hours {
+            Hours::OfEachCell => "hours move each cell by itself",
+            Hours::OfAllCells => "hours move all cells alike",
+        };
+        for (percent, level) in falls {
+            let truth = Truth {
+                level,
+                nights: 32,
+                ..calm
+            };
+            let (by_mean, by_cell) = found_by_mean(labs, &truth);
+            println!("{name}, all -{percent} %: the mean {by_mean}, a cell {by_cell} of {labs}");
+            assert!(by_mean >= by_cell, "{by_mean}, {by_cell}");
+            assert!(
+                2 * by_mean >= labs || hours == Hours::OfAllCells,
+                "{by_mean}"
+            );
+        }
+        let all: Vec<Watch> = (0..labs).map(|seed| watch(1000 + seed, &calm)).collect();
+        let suspicions = all.iter().flat_map(Watch::suspicions);
+        let own: Vec<State> = { suspicions.filter(|one| one.series == CELLS) }
+            .map(|one| one.state)
+            .collect();
+        let confirmed = { own.iter() }.filter(|state| **state == State::Confirmed);
+        let wrong = confirmed.count();
+        println!(
+            "{name}, no change: {wrong} of {} suspicions of the mean confirmed",
+            own.len()
+        );
+        // 1 of 40 at most, and the chance of a few.
+        assert!(
+            8 * wrong <= own.len().max(8) && !own.is_empty(),
+            "{wrong} of {}",
+            own.len()
+        );
+    }
 }

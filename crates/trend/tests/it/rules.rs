@@ -1,6 +1,6 @@
 //! Rules of suspicions, on runs whose blocks leave nothing open.
 
-use deltabench_trend::{Assumed, Build, By, Measured, Run, State, Watch};
+use deltabench_trend::{Assumed, Build, By, Measured, Run, State, Watch, geometric_mean};
 use std::collections::BTreeMap;
 
 const MINUTE_MS: i64 = 60_000;
@@ -28,6 +28,9 @@ fn run(minute: i64, percents: &[(usize, f64)]) -> Run {
             base_copies: 1,
             times: 1.0,
             is_sound: true,
+            others: BTreeMap::new(),
+            members: 1,
+            work: 0,
         }],
     }
 }
@@ -133,6 +136,78 @@ fn a_version_in_between_erases_nothing_and_is_suspected_by_itself() {
     // Later figures do not take back what was confirmed.
     runs.push(run(120, &[(2, 0.0), (5, 0.0)]));
     assert_eq!(states(&watch(&runs))[0], (2, 5, State::Confirmed, 1));
+}
+
+#[test]
+fn a_confirmed_change_stays_known_when_deltabench_measures_in_another_way() {
+    let before = [
+        run(0, &[(2, 0.0), (5, -8.0)]),
+        run(30, &[(2, 0.0), (5, -8.0)]),
+    ];
+    // The same in another series: of the same work, or of another.
+    let after = |work: usize| {
+        let mut one = run(60, &[(1, 0.0), (5, -8.0)]);
+        one.cells[0].series = 1;
+        one.cells[0].work = work;
+        let mut runs = before.to_vec();
+        runs.push(one);
+        states(&watch(&runs))
+    };
+    assert_eq!(after(0), [(2, 5, State::Confirmed, 1)]);
+    let other = [(2, 5, State::Confirmed, 1), (1, 5, State::Suspected, 0)];
+    assert_eq!(after(1), other);
+    // What is only suspected can no longer be tried there, and stands for nothing.
+    let mut one = run(60, &[(2, 0.0), (5, -8.0)]);
+    one.cells[0].series = 1;
+    let open = watch(&[before[0].clone(), one]);
+    let expected = [(2, 5, State::Suspected, 0), (2, 5, State::Suspected, 0)];
+    assert_eq!(states(&open), expected);
+}
+
+/// A run of four cells and their mean.
+fn with_mean(minute: i64, percents: [f64; 4]) -> Run {
+    let cell = |(series, percent): (usize, f64)| {
+        let cell = run(minute, &[(2, 0.0), (5, percent)]).cells.remove(0);
+        Measured {
+            series,
+            work: series,
+            ..cell
+        }
+    };
+    let mut cells: Vec<Measured> = (0..4).zip(percents).map(cell).collect();
+    let mean = geometric_mean(&cells).unwrap();
+    cells.push(Measured {
+        series: 4,
+        work: 4,
+        ..mean
+    });
+    Run {
+        cells,
+        ..run(minute, &[(2, 0.0), (5, 0.0)])
+    }
+}
+
+#[test]
+fn a_mean_says_what_all_cells_do_and_not_what_one_does() {
+    let series = |percents: [f64; 4]| -> Vec<usize> {
+        let found = watch(&[with_mean(0, percents)]);
+        found.suspicions().iter().map(|one| one.series).collect()
+    };
+    assert_eq!(series([-9.0, 0.0, 0.0, 0.0]), [0]);
+    assert_eq!(series([-9.0, -9.0, -9.0, -9.0]), [0, 1, 2, 3, 4]);
+    assert_eq!(
+        series([-9.0, -9.0, 9.0, 9.0]),
+        [0, 1, 2, 3],
+        "the mean is 0"
+    );
+    // Tries of all cells confirm it, and one of some cells says nothing of it.
+    let first = with_mean(0, [-9.0; 4]);
+    let mut some = with_mean(30, [-9.0; 4]);
+    some.cells.truncate(2);
+    let all = watch(&[first.clone(), some]);
+    assert_eq!(states(&all)[4], (2, 5, State::Suspected, 0));
+    let all = watch(&[first, with_mean(30, [-9.0; 4])]);
+    assert_eq!(states(&all)[4], (2, 5, State::Confirmed, 1));
 }
 
 #[test]

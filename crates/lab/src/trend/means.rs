@@ -1,0 +1,67 @@
+//! All cells of a night as one.
+
+use super::{Found, HostTrend, TrendCell};
+use deltabench_model::units::count;
+use deltabench_trend::{Measured, geometric_mean};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+
+impl Found {
+    /// All cells of a run as one: of a night, and of other runs of what a night measured.
+    pub(super) fn mean(&mut self, cells: &[Measured], is_night: bool) -> Option<Measured> {
+        let mut members: Vec<usize> = cells.iter().map(|cell| cell.series).collect();
+        members.sort_unstable();
+        let key = |number: &usize| self.cells.get(*number).map(|cell| cell.key.as_str());
+        let keys: Vec<&str> = members.iter().filter_map(key).collect();
+        let key = mean_key(keys);
+        if !is_night && !self.cell_numbers.contains_key(&key) {
+            return None;
+        }
+        let mean = geometric_mean(cells)?;
+        let mut works: Vec<String> = cells.iter().map(|cell| cell.work.to_string()).collect();
+        works.sort();
+        let number = count(cells.len());
+        Some(Measured {
+            work: self.work(format!("mean of {}", works.join(" "))),
+            series: self.series(TrendCell {
+                key,
+                name: format!("geometric mean of {number} cells"),
+                members,
+            }),
+            ..mean
+        })
+    }
+}
+
+impl HostTrend {
+    /// The names of the workloads of a cell, or of all cells of a mean.
+    pub fn workloads(&self, cell: usize) -> BTreeSet<String> {
+        let known = self.cells.get(cell);
+        let own = known.map_or(&[][..], |cell| &cell.members);
+        let all = own.iter().filter_map(|at| self.cells.get(*at));
+        let all = all.chain(known.filter(|_| own.is_empty()));
+        all.map(|cell| workload(&cell.name).to_owned()).collect()
+    }
+
+    /// Cells without means of them.
+    pub fn single_cells(&self) -> impl Iterator<Item = usize> {
+        let cells = self.cells.iter().enumerate();
+        cells
+            .filter(|(_, cell)| cell.members.is_empty())
+            .map(|(at, _)| at)
+    }
+}
+
+/// `scan` of `scan@1`.
+fn workload(cell: &str) -> &str {
+    cell.split_once('@').map_or(cell, |(name, _)| name)
+}
+
+/// Key of the mean of cells with these keys.
+fn mean_key(mut keys: Vec<&str>) -> String {
+    keys.sort_unstable();
+    format!(
+        "{:x}",
+        Sha256::digest(format!("geometric mean\n{}", keys.join("\n")))
+    )
+}
