@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 const USUAL_SLICE_MS: u32 = 40;
 
 /// Fields of a series that say how its work is measured.
-const HOW_IT_IS_MEASURED: [&str; 3] = ["measurement", "slice_ms", "draws_executables"];
+const HOW_IT_IS_MEASURED: [&str; 2] = ["measurement", "draws_executables"];
 
 /// The series of a plan's cells that this program measures, in their order; `text` gives the definition of a
 /// workload by its name.
@@ -167,12 +167,18 @@ mod tests {
         assert_ne!(keys(&other, "select 1"), known, "colder caches");
         other.timing.slice_ms = 200;
         assert_eq!(keys(&other, "select 1"), known);
-        let works = |measured, slice_ms| {
-            other.timing.slice_ms = slice_ms;
-            work(&series(&other, (CellId(0), cell), None, measured))
+        let of = |plan: &Plan, measured| {
+            work(&series(plan, (CellId(0), &plan.cells[0]), None, measured))
         };
-        let mut works = works;
-        assert_eq!(works(Some(1), 40), works(None, 20), "the same work");
+        let known_work = of(&other, Some(1));
+        assert_eq!(of(&other, None), known_work, "measured in another way");
+        let mut others = [other.clone(), other.clone(), other.clone()];
+        others[0].data.rows += 1;
+        others[1].cells[0].clients = 2;
+        others[2].timing.slice_ms = 20;
+        for plan in &others {
+            assert_ne!(of(plan, Some(1)), known_work);
+        }
         other.data.rows += 1;
         assert_ne!(keys(&other, "select 1"), known);
         let slugs = series_of(&plan, |_| None).into_iter().map(|one| one.slug);

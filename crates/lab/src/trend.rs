@@ -23,6 +23,7 @@ use deltabench_store::Store;
 use deltabench_trend::{Assumed, Build, Known, Measured, Network, Run, State, Suspicion};
 use known::{JudgedRun, Said};
 pub use known::{Judging, KnownRuns};
+use means::NightVersions;
 pub use over_time::TrendPoint;
 pub use pairs::ComparedCell;
 use sha2::{Digest, Sha256};
@@ -146,6 +147,7 @@ struct Found {
     cells: Vec<TrendCell>,
     cell_numbers: BTreeMap<String, usize>,
     works: BTreeMap<String, usize>,
+    nights: NightVersions,
     measured: Vec<Run>,
     hour: Hour,
     /// The hosts that this machine has been, and the number of the last run's.
@@ -166,6 +168,7 @@ impl Found {
             cells: Vec::new(),
             cell_numbers: BTreeMap::new(),
             works: BTreeMap::new(),
+            nights: NightVersions::default(),
             measured: Vec::new(),
             hour: Hour::default(),
             hosts: Vec::new(),
@@ -211,7 +214,10 @@ impl Found {
         if cells.is_empty() {
             return;
         }
-        cells.extend(self.mean(&cells, past.brief.is_night));
+        let is_own_night = past.brief.is_night && self.nights.add(&cells);
+        if cells.len() == past.brief.cells.len() {
+            cells.extend(self.mean(&cells, is_own_night));
+        }
         let host = self.host_of(past);
         cells.iter_mut().for_each(|cell| cell.host = host);
         self.measured.push(Run {
@@ -455,9 +461,18 @@ impl HostTrend {
             let counts = |at: &usize| self.versions.get(*at).is_some_and(&counts);
             all?.into_iter().filter(counts).max()
         };
+        self.own_nights().into_iter().rev().find_map(newest)
+    }
+
+    /// The runs of nights without their tries, oldest first.
+    fn own_nights(&self) -> Vec<&Run> {
         let nights = self.runs.iter().zip(&self.measured);
         let nights = nights.filter(|(run, _)| run.is_night);
-        nights.rev().find_map(|(_, run)| newest(run))
+        let mut known = NightVersions::default();
+        nights
+            .map(|(_, run)| run)
+            .filter(|run| known.add(&run.cells))
+            .collect()
     }
 
     /// Whether a run has a part in it.
@@ -480,19 +495,19 @@ impl HostTrend {
             .any(|(from, to)| is(from) || is(to))
     }
 
-    /// The cells that runs with this base measure today, by its identity. What was measured in another way
-    /// before, or on other data, is left out: no further run can say something of it.
+    /// The cells that the newest night with this base has measured, by its identity. What was measured in
+    /// another way before, or on other data, is left out: no further run can say something of it.
     pub fn series_beside(&self, base: &str) -> BTreeSet<usize> {
-        let is_base = |at: usize| {
-            self.versions
-                .get(at)
-                .is_some_and(|one| one.identity == base)
+        let is_base = |cell: &&Measured| {
+            let version = self.versions.get(cell.base);
+            version.is_some_and(|one| one.identity == base)
         };
-        let cells = self.measured.iter().flat_map(|run| &run.cells);
-        let own = cells.filter(|cell| is_base(cell.base));
-        let name = |cell: &Measured| self.cells.get(cell.series).map(|known| &known.name);
-        let newest: BTreeMap<_, usize> = own.map(|cell| (name(cell), cell.series)).collect();
-        newest.into_values().collect()
+        let of = |run: &Run| -> BTreeSet<usize> {
+            let own = run.cells.iter().filter(is_base);
+            own.map(|cell| cell.series).collect()
+        };
+        let mut nights = self.own_nights().into_iter().rev().map(of);
+        nights.find(|cells| !cells.is_empty()).unwrap_or_default()
     }
 
     /// When the newest run ended, milliseconds since 1970.

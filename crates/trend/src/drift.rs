@@ -68,6 +68,8 @@ pub(crate) struct Shift {
     pub(crate) from: usize,
     /// The first version that may be after it.
     pub(crate) earliest: usize,
+    /// The version from which on it is most likely.
+    pub(crate) at: usize,
     pub(crate) falls: bool,
 }
 
@@ -155,8 +157,26 @@ impl Points {
         Some(Shift {
             from: *from,
             earliest,
+            at: top.version,
             falls: top.falls,
         })
+    }
+
+    /// How far the level of a series lies from version `at` on from that before, among those from `since` on;
+    /// `None` without points on both sides.
+    pub(crate) fn moved(
+        &self,
+        (series, base, build): (usize, usize, Build),
+        (since, at): (usize, usize),
+    ) -> Option<f64> {
+        let line = self.known.get(&(series, base, build))?;
+        let points = line.points.get(&line.newest?.host)?;
+        let side = |is_after: bool| {
+            let own = points.iter().filter(|one| one.version >= since);
+            let own = own.filter(|one| (one.version >= at) == is_after);
+            mean(&own.map(|one| one.value).collect::<Vec<_>>())
+        };
+        Some(side(true)? - side(false)?)
     }
 }
 

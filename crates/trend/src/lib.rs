@@ -36,7 +36,6 @@ pub use suspicion::{By, Found, State, Suspicion, TRIED_FOR_MS, TRIES};
 pub use watch::Watch;
 
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// What is assumed of hours until as much was measured: standard deviation of a log-ratio from hour to hour,
@@ -99,8 +98,8 @@ pub struct Measured {
 
 impl Measured {
     /// Log-ratios of version `to` to `from`; `None` if one is missing. Of two candidates these are of the
-    /// blocks that the answer of both rests on, or of the one whose answer rests on later blocks: what a look
-    /// found is measured again, and then the other one may have had its answer before.
+    /// blocks that both have. Where a look found one of them to differ, they are of the blocks that it was
+    /// measured again in: those before are chosen.
     pub fn contrast(&self, from: usize, to: usize) -> Option<Vec<f64>> {
         let known = |version: usize| self.candidates.get(&version);
         match (from == self.base, to == self.base) {
@@ -108,25 +107,36 @@ impl Measured {
             (true, false) => Some(known(to)?.values().copied().collect()),
             (false, true) => Some(known(from)?.values().map(|value| -value).collect()),
             (false, false) => {
-                let first = |version| known(version)?.keys().next();
-                let blocks: Vec<u32> = match first(from)?.cmp(first(to)?) {
-                    Ordering::Equal => {
-                        let of_both = known(from)?
-                            .keys()
-                            .filter(|at| known(to).is_some_and(|to| to.contains_key(at)));
-                        of_both.copied().collect()
-                    }
-                    Ordering::Less => known(to)?.keys().copied().collect(),
-                    Ordering::Greater => known(from)?.keys().copied().collect(),
-                };
-                let both = |at: &u32| Some(self.value(to, *at)? - self.value(from, *at)?);
-                Some(blocks.iter().filter_map(both).collect())
+                let first = self.first_fair(from)?.max(self.first_fair(to)?);
+                let fair = self.blocks(to).into_iter().filter(|block| *block >= first);
+                let both = |block| Some(self.level(to, block)? - self.level(from, block)?);
+                Some(fair.filter_map(both).collect())
             }
         }
     }
 
-    /// The log-ratio of a candidate in a block, whether or not its answer rests on that.
-    fn value(&self, version: usize, block: u32) -> Option<f64> {
+    /// The first block of a candidate that no look has chosen: the first one that its answer rests on.
+    fn first_fair(&self, version: usize) -> Option<u32> {
+        self.candidates.get(&version)?.keys().next().copied()
+    }
+
+    /// All blocks of a candidate, in order.
+    pub(crate) fn blocks(&self, version: usize) -> Vec<u32> {
+        let of = |all: &BTreeMap<usize, BTreeMap<u32, f64>>| -> Vec<u32> {
+            let known = all.get(&version).into_iter();
+            known.flat_map(BTreeMap::keys).copied().collect()
+        };
+        let mut all = of(&self.candidates);
+        all.extend(of(&self.others));
+        all.sort_unstable();
+        all
+    }
+
+    /// The log-ratio of a version to the base in a block, whether or not its answer rests on that.
+    pub(crate) fn level(&self, version: usize, block: u32) -> Option<f64> {
+        if version == self.base {
+            return Some(0.0);
+        }
         let of =
             |all: &BTreeMap<usize, BTreeMap<u32, f64>>| all.get(&version)?.get(&block).copied();
         of(&self.candidates).or_else(|| of(&self.others))

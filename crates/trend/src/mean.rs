@@ -6,18 +6,16 @@ use std::collections::BTreeMap;
 /// Cells that it takes.
 const LEAST: usize = 3;
 
-/// The largest change of the mean that does not matter, for example 0.01: a mean of cells is more precise than
-/// each, and 1 % of all operations is what people pay.
+/// The largest change of the mean that does not matter, for example 0.01: a mean is more precise than each
+/// cell, and 1 % of all operations is what people pay.
 const DELTA: f64 = 0.01;
 
-/// A mean is sound if other load disturbed at most one in so many of its cells.
-const DISTURBED: usize = 4;
-
 /// The geometric mean of the cells of a run: of each version the mean log-ratio in each block that all cells
-/// and versions have. A look at one cell does not choose the blocks of all, so those before it count, too.
+/// and versions have. It is sound if all cells are. Blocks up to a look at one cell count, too: what that
+/// look chose is a small part of the mean.
 ///
-/// Shape: `None` for fewer than three cells, for cells of several bases, and for fewer than two common blocks.
-///        `series` and `work` are 0.
+/// Shape: `None` for fewer than three cells, for cells of several bases, and for fewer than two common
+///        blocks. `series` and `work` are 0.
 pub fn geometric_mean(cells: &[Measured]) -> Option<Measured> {
     let first = cells.first().filter(|_| cells.len() >= LEAST)?;
     if cells.iter().any(|cell| cell.base != first.base) {
@@ -30,11 +28,11 @@ pub fn geometric_mean(cells: &[Measured]) -> Option<Measured> {
     };
     let versions: Vec<usize> = first.candidates.keys().filter(is_in_all).copied().collect();
     let sums = |block: u32| -> Option<Vec<f64>> {
-        let sum = |version: &usize| cells.iter().map(|cell| cell.value(*version, block)).sum();
+        let sum = |version: &usize| cells.iter().map(|cell| cell.level(*version, block)).sum();
         versions.iter().map(sum).collect()
     };
     let mut candidates: BTreeMap<usize, BTreeMap<u32, f64>> = BTreeMap::new();
-    for block in blocks(first, *versions.first()?) {
+    for block in first.blocks(*versions.first()?) {
         for (version, sum) in versions.iter().zip(sums(block).unwrap_or_default()) {
             let own = candidates.entry(*version).or_default();
             own.insert(block, sum / real(cells.len()));
@@ -43,7 +41,6 @@ pub fn geometric_mean(cells: &[Measured]) -> Option<Measured> {
     if candidates.values().next()?.len() < 2 {
         return None;
     }
-    let disturbed = cells.iter().filter(|cell| !cell.is_sound).count();
     let least = |all: f64, cell: &Measured| all.min(cell.delta);
     Some(Measured {
         series: 0,
@@ -53,23 +50,11 @@ pub fn geometric_mean(cells: &[Measured]) -> Option<Measured> {
         candidates,
         base_copies: first.base_copies,
         times: cells.iter().map(|cell| cell.times).fold(1.0, f64::max),
-        is_sound: disturbed * DISTURBED <= cells.len(),
+        is_sound: cells.iter().all(|cell| cell.is_sound),
         others: BTreeMap::new(),
         members: cells.len(),
         work: 0,
     })
-}
-
-/// All blocks of a version, in order.
-fn blocks(cell: &Measured, version: usize) -> Vec<u32> {
-    let of = |all: &BTreeMap<usize, BTreeMap<u32, f64>>| -> Vec<u32> {
-        let known = all.get(&version).into_iter();
-        known.flat_map(BTreeMap::keys).copied().collect()
-    };
-    let mut all = of(&cell.candidates);
-    all.extend(of(&cell.others));
-    all.sort_unstable();
-    all
 }
 
 #[cfg(test)]
@@ -129,11 +114,10 @@ mod tests {
         ];
         cells[1].candidates.remove(&1);
         cells[1].delta = 0.005;
-        cells[3].is_sound = false;
         let mean = geometric_mean(&cells).unwrap();
         assert_eq!(mean.candidates.keys().copied().collect::<Vec<_>>(), [2]);
         assert!((mean.delta - 0.005).abs() < 1e-12);
-        assert!(mean.is_sound, "one of four is disturbed");
+        assert!(mean.is_sound);
         cells[0].is_sound = false;
         assert!(!geometric_mean(&cells).unwrap().is_sound);
         assert!(geometric_mean(&cells[..2]).is_none());

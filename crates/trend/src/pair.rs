@@ -107,8 +107,8 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// The same in those of these cells that runs connect them in, each with its number and its p of "equal" among all
-    /// of these (Benjamini-Hochberg).
+    /// The same in those of these cells that runs connect them in, each with its number and its p of "equal"
+    /// among all of these (Benjamini-Hochberg).
     pub fn all(
         &self,
         cells: impl Iterator<Item = usize>,

@@ -165,8 +165,8 @@ impl Suspicion {
         } else {
             interval.high
         };
-        // δ may follow from the noise of a night, which tries are more precise than: what they show to be there
-        // is small, and not refuted.
+        // δ may follow from the noise of a night, and tries are more precise: what they show is small, and
+        // not refuted.
         let is_shown = p <= (1.0 - LEVEL) / 2.0;
         self.state = if p <= limit {
             State::Confirmed

@@ -153,9 +153,8 @@ impl Watch {
                 let kind = kind(&self.builds, from, to);
                 let known = learned.of(cell.series, kind, &[&blocks], self.assumed);
                 let mean = known.and_then(|known| known.scatter.mean_over(&[&blocks]).ok());
-                let mean = mean.filter(|mean| {
-                    cell.members == 1 || !rests_on_one(run, from, to, mean.estimate)
-                });
+                let is_of_one = cell.members > 1 && rests_on_one(&of_cells(run, cell, from, to));
+                let mean = mean.filter(|_| !is_of_one);
                 steps.extend(mean.map(|mean| Step {
                     series: cell.series,
                     from,
@@ -201,34 +200,40 @@ impl Watch {
                     by: By::Level,
                     delta: cell.delta,
                 };
-                if cell.members == 1 || !self.cell_says_so(&raised) {
+                let moved = |one: &Measured| {
+                    let line = (one.series, one.base, build);
+                    self.points.moved(line, (since, shift.at))
+                };
+                let cells = run.cells.iter().filter(|one| one.members == 1);
+                let moved: Vec<f64> = cells.filter_map(moved).collect();
+                if cell.members == 1 || !rests_on_one(&moved) {
                     self.raise(raised, run);
                 }
             }
         }
     }
 
-    /// The first version of a line and branch after the last confirmed change of a cell; of a mean that of
-    /// its cells, too.
+    /// The first version of a line and branch after the last confirmed change of a series. A change of a cell
+    /// is one of its mean, too, if it moves that by half of what matters there.
     fn since(&self, cell: &Measured, run: &Run, of: Build) -> usize {
+        let least = (1.0 + cell.delta).ln() / 2.0 * real(cell.members);
+        let is_large = |one: &&Suspicion| {
+            let found = one.found.map_or(0.0, |found| found.change.value.abs());
+            one.series == cell.series || cell.members == 1 || found >= least
+        };
         let is_own = |known: &&Measured| known.series == cell.series || cell.members > 1;
         let own = run.cells.iter().filter(is_own);
         let confirmed = own.flat_map(|known| self.confirmed(known.series));
         let in_line =
             confirmed.filter(|one| self.builds.get(one.to).is_some_and(|build| *build == of));
-        in_line.map(|one| one.to).max().unwrap_or(0)
+        { in_line.filter(is_large) }
+            .map(|one| one.to)
+            .max()
+            .unwrap_or(0)
     }
 
-    /// Whether this run has raised the same of another series. Then a mean waits for what tries say of its
-    /// cell.
-    fn cell_says_so(&self, raised: &Raised) -> bool {
-        let (from, to) = raised.range;
-        let mut own = self.suspicions.iter().filter(|one| one.raised == self.runs);
-        own.any(|one| one.overlaps(one.series, from, to, raised.falls))
-    }
-
-    /// The confirmed changes of a series, and of those that do the same work and were measured in another way:
-    /// a change stays one when deltabench measures in another way.
+    /// The confirmed changes of a series, and of those of the same work: a change stays one when deltabench
+    /// measures in another way.
     fn confirmed(&self, series: usize) -> impl Iterator<Item = &Suspicion> {
         let work = self.works.get(&series);
         let is_same = move |one: &&Suspicion| {
@@ -294,16 +299,26 @@ impl Watch {
     }
 }
 
-/// Whether less than half of the mean of all cells is left without the one that changed most: then it is a
-/// change of that cell, and said there.
-fn rests_on_one(run: &Run, from: usize, to: usize, mean_of_all: f64) -> bool {
+/// What each cell behind a mean has between two versions, in the blocks of the mean.
+fn of_cells(run: &Run, mean_of_all: &Measured, from: usize, to: usize) -> Vec<f64> {
+    let blocks = || mean_of_all.candidates.values().next().into_iter().flatten();
     let cells = run.cells.iter().filter(|cell| cell.members == 1);
-    let values = cells.filter_map(|cell| mean(&cell.contrast(from, to)?));
-    // In the direction of the mean.
-    let values: Vec<f64> = values.map(|value| value * mean_of_all.signum()).collect();
-    let most = values.iter().copied().fold(f64::MIN, f64::max);
-    let rest = (values.iter().sum::<f64>() - most) / (real(values.len()) - 1.0);
-    rest < mean_of_all.abs() / 2.0
+    let of = |cell: &Measured| {
+        let step = |block| Some(cell.level(to, block)? - cell.level(from, block)?);
+        let steps: Vec<f64> = blocks().filter_map(|(block, _)| step(*block)).collect();
+        mean(&steps)
+    };
+    cells.filter_map(of).collect()
+}
+
+/// Whether less than half of the mean of these cells is left without the one that changed most in its
+/// direction: then it is a change of that cell, and said there.
+fn rests_on_one(cells: &[f64]) -> bool {
+    let sum: f64 = cells.iter().sum();
+    let most = { cells.iter() }.map(|value| value * sum.signum());
+    let most = most.fold(f64::MIN, f64::max);
+    let (number, sum) = (real(cells.len()), sum.abs());
+    (sum - most) / (number - 1.0) < sum / number / 2.0
 }
 
 /// The work of each series of some runs.

@@ -18,7 +18,7 @@ pub struct Try {
 type Turn = (bool, usize, i64);
 
 /// What is suspected of the cells that nights of this base measure today, was raised within a week and can be
-/// tried further, over all metrics. What a night says of its own version (`new`, by its identity) comes first:
+/// tried further, over all metrics. What a night says of its own version (`new`, by identity) comes first:
 /// that is what it was asked. Then comes what was tried least, and of that what was raised first.
 pub fn tries(hosts: &[HostTrend], (base, new): (&str, &str), now_ms: i64) -> Vec<Try> {
     let mut pairs: BTreeMap<(String, String), (Turn, BTreeSet<String>)> = BTreeMap::new();

@@ -60,9 +60,11 @@ pub fn trend(host: &HostTrend, cells: &[usize], anchor: Option<usize>, said: &[T
     value
 }
 
-fn members<'a>(host: &'a HostTrend, mean: &TrendCell) -> Vec<&'a str> {
+fn members(host: &HostTrend, mean: &TrendCell) -> Vec<Value> {
     let cells = mean.members.iter().filter_map(|at| host.cells.get(*at));
-    cells.map(|cell| cell.name.as_str()).collect()
+    cells
+        .map(|cell| json!({"cell": cell.name, "series": cell.key}))
+        .collect()
 }
 
 /// Changes of a host.

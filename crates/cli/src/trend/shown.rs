@@ -367,7 +367,7 @@ fn beside(host: &HostTrend, change: &Change) -> Option<String> {
     match one.state {
         State::Suspected => text.push_str(&format!(
             "; next: measure both again in the same way, 10 minutes later or more: deltabench compare \
-             {from} {to} --only {}",
+             {from} {to} --fixed --only {}",
             workloads.join(",")
         )),
         // A search goes by one workload.

@@ -6,8 +6,32 @@ use deltabench_trend::{Measured, geometric_mean};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
+/// The candidates of nights so far, each with its base.
+#[derive(Debug, Default)]
+pub(super) struct NightVersions(BTreeSet<(usize, usize)>);
+
+impl NightVersions {
+    /// Takes what a run of a night has measured; returns whether it is a night and no try. A try has one
+    /// candidate, which a night with this base has measured before.
+    pub(super) fn add(&mut self, cells: &[Measured]) -> bool {
+        let of = |cell: &Measured| {
+            let base = cell.base;
+            let candidates = cell.candidates.keys();
+            candidates
+                .map(|version| (base, *version))
+                .collect::<Vec<_>>()
+        };
+        let own: BTreeSet<(usize, usize)> = cells.iter().flat_map(of).collect();
+        let is_new = !own.is_subset(&self.0);
+        let has_both = own.len() > 1;
+        self.0.extend(own);
+        is_new || has_both
+    }
+}
+
 impl Found {
-    /// All cells of a run as one: of a night, and of other runs of what a night measured.
+    /// All cells of a run as one: of a night, and of other runs of what a night measured. A try of some cells
+    /// makes no mean of them.
     pub(super) fn mean(&mut self, cells: &[Measured], is_night: bool) -> Option<Measured> {
         let mut members: Vec<usize> = cells.iter().map(|cell| cell.series).collect();
         members.sort_unstable();

@@ -263,9 +263,9 @@ fn a_night_tries_what_is_measured_today() {
     let mut lab = Lab::new();
     let old = night(2, 6);
     lab.run("r1", &old, 0, 0.9);
-    let other = {
-        let mut other = night(2, 6);
-        other.data.rows += 1;
+    let other = |to: u32, rows: u64| {
+        let mut other = night(2, to);
+        other.data.rows += rows;
         other
     };
     let beside = |lab: &Lab| {
@@ -274,8 +274,11 @@ fn a_night_tries_what_is_measured_today() {
         host.series_beside(&base.unwrap().identity)
     };
     assert_eq!(beside(&lab), BTreeSet::from([0, 1, 2, 3]));
-    lab.run("r2", &other, 60, 1.0);
+    lab.run("r2", &other(7, 1), 60, 1.0);
     assert_eq!(beside(&lab), BTreeSet::from([4, 5, 6, 7]), "other data");
+    // What has no version of its own is a try, and makes no mean of what it measures.
+    lab.run("try", &other(7, 2), 120, 1.0);
+    assert_eq!(lab.trends()[0].cells.len(), 11);
 }
 
 #[test]
@@ -377,11 +380,19 @@ fn the_version_of_the_night_before_is_the_last_of_its_line_beside_the_anchor() {
     lab.run("n1", &night(0, 8), 0, 1.0);
     lab.run("n2", &night(0, 6), 60, 1.0);
     lab.run("other", &night(2, 9), 120, 1.0);
+    // A try of the anchor and an old version.
+    lab.run("try", &night(0, 8), 150, 1.0);
     // Somebody looks at another version, with the same anchor.
     lab.run("by hand", &plan(0, 5), 180, 1.0);
     let host = &lab.trends()[0];
     let anchor = &host.versions[0].identity;
     let new = plan(9, 9).servers.remove(2);
+    // A night with another anchor is one, although the first anchor has measured its version.
+    lab.run("n3", &night(2, 6), 240, 1.0);
+    let later = &lab.trends()[0];
+    let other = { later.versions.iter() }.find(|version| version.name == "postgres:17.2");
+    let beside = later.last_beside(&other.unwrap().identity, &new, |_| true);
+    assert_eq!(later.versions[beside.unwrap()].name, "postgres:17.6");
     let name = |at: Option<usize>| at.map(|at| host.versions[at].name.clone());
     let last = host.last_beside(anchor, &new, |_| true);
     assert_eq!(name(last).as_deref(), Some("postgres:17.6"));
@@ -399,7 +410,7 @@ fn the_version_of_the_night_before_is_the_last_of_its_line_beside_the_anchor() {
     assert_eq!(host.ended_ms(), Some(185 * MINUTE));
     // Three cells and their mean.
     assert_eq!(host.series_beside(anchor).len(), 4);
-    assert_eq!(host.disturbed(|_| true), (0, 12));
+    assert_eq!(host.disturbed(|_| true), (0, 15));
     assert!(host.has_step(anchor) && !host.has_step("another"));
 }
 

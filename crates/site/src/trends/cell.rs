@@ -64,8 +64,8 @@ pub(crate) fn page(
         @match (first.cells.get(at).filter(|cell| !cell.members.is_empty()), known) {
             (Some(mean), Some(host)) => (members(first, mean, &host.key, links)),
             (None, Some(host)) => p {
-                a href=(links.to(&Route::Cell(cell.to_owned(), host.key.clone()))) { "every run of this cell" }
-                ", with verdict and interval"
+                @let every = Route::Cell(cell.to_owned(), host.key.clone());
+                a href=(links.to(&every)) { "every run of this cell" } ", with verdict and interval"
             },
             _ => {},
         }

@@ -17,11 +17,11 @@ struct Truth {
     near: f64,
     /// Share of servers in a run and cell that are off by a sd of 2.5 %.
     bad: f64,
-    /// By version: the level of the first cell. The others stay.
+    /// By version: the level of the first cell, or of all. The others stay.
     level: fn(usize) -> f64,
-    /// Whether the level is that of all cells, and whether hours move all of them alike. Then their mean is
-    /// judged, too, as one more series.
-    everywhere: Option<Hours>,
+    is_of_all: bool,
+    /// Whether the mean of all cells is judged, too, as one more series, and how hours move these.
+    mean: Option<Hours>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -57,7 +57,7 @@ fn measure(
             .map(|_| error / 2f64.sqrt() * normal(rng))
             .collect();
         let server = |version: &usize, rng: &mut Xoshiro256PlusPlus| {
-            let own = match truth.everywhere {
+            let own = match truth.mean {
                 Some(Hours::OfAllCells) => hours[version],
                 _ => normal(rng),
             };
@@ -68,7 +68,7 @@ fn measure(
             } else {
                 0.0
             };
-            let level = if series == 0 || truth.everywhere.is_some() {
+            let level = if series == 0 || truth.is_of_all {
                 (truth.level)(*version)
             } else {
                 0.0
@@ -102,7 +102,7 @@ fn measure(
     };
     let mut own = Xoshiro256PlusPlus::seed_from_u64(rng.random());
     let mut cells: Vec<Measured> = (0..CELLS).map(|series| cell(series, &mut own)).collect();
-    let mean = geometric_mean(&cells).filter(|_| truth.everywhere.is_some());
+    let mean = geometric_mean(&cells).filter(|_| truth.mean.is_some());
     cells.extend(mean.map(|mean| Measured {
         series: CELLS,
         work: CELLS,
@@ -244,7 +244,8 @@ const CALM: Truth = Truth {
     near: 0.001,
     bad: 0.0,
     level: |_| 0.0,
-    everywhere: None,
+    is_of_all: false,
+    mean: None,
 };
 
 fn confirmed(watch: &Watch) -> usize {
@@ -358,7 +359,8 @@ fn a_small_change_of_all_cells_is_found_by_their_mean() {
     let falls: [Case; 2] = [("0.5", lower_by!(0.005)), ("1", lower_by!(0.01))];
     for hours in [Hours::OfEachCell, Hours::OfAllCells] {
         let calm = Truth {
-            everywhere: Some(hours),
+            is_of_all: true,
+            mean: Some(hours),
             ..CALM
         };
         let name = match hours {
@@ -374,10 +376,7 @@ fn a_small_change_of_all_cells_is_found_by_their_mean() {
             let (by_mean, by_cell) = found_by_mean(labs, &truth);
             println!("{name}, all -{percent} %: the mean {by_mean}, a cell {by_cell} of {labs}");
             assert!(by_mean >= by_cell, "{by_mean}, {by_cell}");
-            assert!(
-                2 * by_mean >= labs || hours == Hours::OfAllCells,
-                "{by_mean}"
-            );
+            assert!(2 * by_mean >= labs, "{by_mean} of {labs}");
         }
         let all: Vec<Watch> = (0..labs).map(|seed| watch(1000 + seed, &calm)).collect();
         let suspicions = all.iter().flat_map(Watch::suspicions);
@@ -392,9 +391,35 @@ fn a_small_change_of_all_cells_is_found_by_their_mean() {
         );
         // 1 of 40 at most, and the chance of a few.
         assert!(
-            8 * wrong <= own.len().max(8) && !own.is_empty(),
+            10 * wrong <= own.len().max(10) && !own.is_empty(),
             "{wrong} of {}",
             own.len()
         );
     }
+}
+
+#[test]
+fn a_change_of_one_cell_is_not_said_of_all() {
+    let labs = labs();
+    let truth = Truth {
+        level: lower_by!(0.04),
+        nights: 45,
+        mean: Some(Hours::OfEachCell),
+        ..CALM
+    };
+    let all: Vec<Watch> = (0..labs).map(|seed| watch(1000 + seed, &truth)).collect();
+    let confirmed = |series: usize| {
+        let of = |watch: &&Watch| {
+            let mut all = watch.suspicions().iter();
+            all.any(|one| one.series == series && one.state == State::Confirmed && one.falls)
+        };
+        all.iter().filter(of).count()
+    };
+    let (of_mean, of_cell) = (confirmed(CELLS), confirmed(0));
+    println!("one cell -4 %: {of_cell} of {labs} of the cell, {of_mean} of the mean");
+    // Without the rule it is said of the mean, which falls by half a percent, in most labs.
+    assert!(
+        10 * of_mean <= all.len().max(10) && of_cell == all.len(),
+        "{of_mean}, {of_cell}"
+    );
 }
