@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 /// Cells that it takes.
 const LEAST: usize = 3;
 
-/// The largest change of the mean that does not matter, for example 0.01: a mean is more precise than each
-/// cell, and 1 % of all operations is what people pay.
+/// The smallest change of the mean that matters, unless a smaller one matters in a cell: 1 % of all
+/// operations is what people pay, and a mean is precise enough for it.
 const DELTA: f64 = 0.01;
 
 /// The geometric mean of the cells of a run: of each version the mean log-ratio in each block that all cells

@@ -200,17 +200,21 @@ impl Watch {
                     by: By::Level,
                     delta: cell.delta,
                 };
-                let moved = |one: &Measured| {
-                    let line = (one.series, one.base, build);
-                    self.points.moved(line, (since, shift.at))
-                };
-                let cells = run.cells.iter().filter(|one| one.members == 1);
-                let moved: Vec<f64> = cells.filter_map(moved).collect();
-                if cell.members == 1 || !rests_on_one(&moved) {
+                if cell.members == 1 || !rests_on_one(&self.moved(run, build, (since, shift.at))) {
                     self.raise(raised, run);
                 }
             }
         }
+    }
+
+    /// How far the levels of the cells of a run moved at a version, among those from `since` on.
+    fn moved(&self, run: &Run, build: Build, (since, at): (usize, usize)) -> Vec<f64> {
+        let cells = run.cells.iter().filter(|cell| cell.members == 1);
+        let moved = |cell: &Measured| {
+            let line = (cell.series, cell.base, build);
+            self.points.moved(line, (since, at))
+        };
+        cells.filter_map(moved).collect()
     }
 
     /// The first version of a line and branch after the last confirmed change of a series. A change of a cell
