@@ -220,9 +220,9 @@ impl Scatter {
     /// This scatter and another reason to scatter between groups, of this variance that is known like one of
     /// `df` degrees of freedom.
     ///
-    /// Source: Satterthwaite 1946, degrees of freedom of a sum of variances, but at most those of the one that
-    ///         is known better. His rule is about measured variances: of two that are assumed the sum would
-    ///         seem known better than both, and a further reason would make an interval narrower.
+    /// Source: Satterthwaite 1946, degrees of freedom of a sum of variances, but at most those of the better
+    ///         known one. His rule is about measured variances: of two that are assumed the sum would seem
+    ///         known better than both, and a further reason would make an interval narrower.
     #[must_use]
     pub fn and(&self, variance: f64, df: f64) -> Self {
         if variance <= 0.0 {
