@@ -518,6 +518,12 @@ pub struct HostSpeed {
     pub throughput: Option<Dependence>,
     /// The same of CPU per operation.
     pub server_cpu: Option<Dependence>,
+    /// How far hours move throughput's log-ratio that are as fast as the fast blocks or as slow as the slow
+    /// ones: a standard deviation, half of ln `slowdown` times the slope of the log-ratio over ln of time per
+    /// operation, without what chance adds to that. 0 where blocks were about as fast.
+    pub throughput_moves: f64,
+    /// The same of CPU per operation.
+    pub server_cpu_moves: f64,
 }
 
 /// A ratio where the host was fast and where it was slow: blocks on either side of the middle of

@@ -14,6 +14,7 @@ use crate::thresholds::{
 use crate::words;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
+use deltabench_stats::line::slope;
 use deltabench_stats::multiplicity::holm;
 use deltabench_stats::serial::welch_of_series;
 use deltabench_stats::summary::{mean, median};
@@ -50,11 +51,17 @@ pub(crate) fn host_speed(paces: &[BTreeMap<u32, f64>], sample: &Sample) -> Optio
         .iter()
         .map(|(block, pace)| (*block, pace - fast))
         .collect();
-    let found = |values: &[BlockValue]| dependence(&blocks, slow - fast, &without_witness(values));
+    let range = slow - fast;
+    let (speed, cost) = (
+        without_witness(&sample.throughput),
+        without_witness(&sample.server_cpu),
+    );
     Some(HostSpeed {
-        slowdown: (slow - fast).exp(),
-        throughput: found(&sample.throughput),
-        server_cpu: found(&sample.server_cpu),
+        slowdown: range.exp(),
+        throughput: dependence(&blocks, range, &speed),
+        server_cpu: dependence(&blocks, range, &cost),
+        throughput_moves: moves(&blocks, range, &speed),
+        server_cpu_moves: moves(&blocks, range, &cost),
         blocks: blocks
             .iter()
             .map(|(block, slower)| (*block, slower.exp()))
@@ -85,10 +92,7 @@ fn without_witness(values: &[BlockValue]) -> Vec<BlockValue> {
 ///         times as large in 3 of 12 blocks its p is below 5 % in 17 % of all cells without any dependence
 ///         (simulated).
 fn dependence(blocks: &[(u32, f64)], range: f64, values: &[BlockValue]) -> Option<Dependence> {
-    let is_slow = |value: &BlockValue| {
-        let found = blocks.iter().find(|(block, _)| *block == value.block);
-        found.map(|(_, slower)| *slower > range / 2.0)
-    };
+    let is_slow = |value: &BlockValue| Some(slower(blocks, value)? > range / 2.0);
     let known = values
         .iter()
         .filter_map(|value| Some((is_slow(value)?, *value)));
@@ -109,6 +113,28 @@ fn dependence(blocks: &[(u32, f64)], range: f64, values: &[BlockValue]) -> Optio
         fast: ratio(&fast, Levels::FIXED)?,
         slow: ratio(&slow, Levels::FIXED)?,
     })
+}
+
+/// How much slower than the fast blocks a value's block was: ln of time per operation.
+fn slower(blocks: &[(u32, f64)], value: &BlockValue) -> Option<f64> {
+    let found = blocks.iter().find(|(block, _)| *block == value.block);
+    found.map(|(_, slower)| *slower)
+}
+
+/// How far hours move a log-ratio that are as fast as the fast blocks of this run or as slow as its slow ones
+/// (standard deviation); 0 where blocks were about equally fast.
+///
+/// Source: two speeds that are as likely have half of what they are apart, `range`, as standard deviation;
+///         docs/decisions/0063-another-hour-may-be-as-fast-as-a-fast-block.md.
+fn moves(blocks: &[(u32, f64)], range: f64, values: &[BlockValue]) -> f64 {
+    let points = values
+        .iter()
+        .filter_map(|value| Some((slower(blocks, value)?, value.log_ratio)));
+    let points: Vec<(f64, f64)> = points.collect();
+    if range < SPEED_RANGE.ln() || points.len() < MIN_BLOCKS {
+        return 0.0;
+    }
+    slope(&points).map_or(0.0, |slope| slope.beyond_chance() * range / 2.0)
 }
 
 /// What to say of a run's blocks: that they were not equally fast, and in which cells the difference went
@@ -188,7 +214,7 @@ fn changed(cells: &[CellComparison]) -> Option<Finding> {
         let text = format!(
             "the speed of the host changed between blocks: an operation took up to {most:.2} times as \
              long in one block as in another, on all servers (in half of the cells {typical:.2} times \
-             or more); this changes absolute figures, but not ratios"
+             or more); this changes absolute figures, and ratios much less"
         );
         Finding::new(FindingKind::HostSpeed, Severity::Note, text)
     })

@@ -18,7 +18,7 @@ use crate::stalls::waits;
 use crate::tails;
 use crate::thresholds::{
     ASSUMED_PART, HOURS_ASSUMED, HOURS_SWITCH_CPU_US, HOURS_SWITCH_US, LEVEL_DIFFERENT,
-    SWITCHING_MOST, TAIL_DELTA,
+    SPEED_FALSE, SPEED_PART, SWITCHING_MOST, TAIL_DELTA,
 };
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::units::{count, to_f64};
@@ -138,9 +138,15 @@ fn another_hour(
     let runs: Vec<&[f64]> = pair.iter().map(|(_, blocks)| *blocks).collect();
     let level = cell.interval_level;
     let (found, from) = known(metric.metric, (&pair, &runs), earlier)?;
-    let switching = by_switching(cell, metric, runs.len() - 1);
-    let scatter = found.scatter.and(switching.powi(2), HOURS_ASSUMED.1);
-    let assumed = found.assumed || switching.powi(2) > ASSUMED_PART * scatter.between().powi(2);
+    // An update may go with the host's speed because it switches more often: then both are one cause.
+    let switching = by_switching(cell, metric);
+    let (speed, is_clear) = by_speed(cell, metric.metric);
+    let left = given_way(runs.len() - 1);
+    let counts = left * switching.max(speed).powi(2);
+    let scatter = found.scatter.and(counts, HOURS_ASSUMED.1);
+    let by_switches = left * switching.powi(2) > ASSUMED_PART * scatter.between().powi(2);
+    let is_wider = counts > SPEED_PART * found.scatter.variance;
+    let by_host_speed = is_clear && speed > switching && is_wider;
     let here = &metric.ratio;
     let long_run = scatter.mean_over(&runs).ok()?;
     let next = scatter.next_like(&metric.blocks, &runs).ok()?;
@@ -162,7 +168,8 @@ fn another_hour(
         verdict: Judged::of_ratio(&another, blocks, of, p).verdict,
         another,
         from,
-        assumed,
+        assumed: found.assumed || by_switches || by_host_speed,
+        by_host_speed,
         sd: scatter.between(),
         p,
         mean: None,
@@ -205,10 +212,9 @@ fn known(
 /// one client that waits for each answer, so it is 0 for others. Nor does it move more than a quarter of what
 /// the sides differ by.
 ///
-/// Shape:  0 where switches are not known, and for all but throughput and CPU per operation. It counts for
-///         less the more other hours of this very comparison are known.
+/// Shape:  0 where switches are not known, and for all but throughput and CPU per operation.
 /// Source: docs/measuring.md#sessions.
-fn by_switching(cell: &CellComparison, metric: &MetricComparison, repeats: usize) -> f64 {
+fn by_switching(cell: &CellComparison, metric: &MetricComparison) -> f64 {
     let is_throughput = metric.metric == Metric::Throughput;
     // With a schedule throughput is what was asked for.
     let is_scheduled = is_throughput && metric.difference_us.is_none();
@@ -228,8 +234,32 @@ fn by_switching(cell: &CellComparison, metric: &MetricComparison, repeats: usize
     let known: Vec<f64> = cell.rates.iter().filter_map(more).collect();
     let moved = mean(&known).map_or(0.0, f64::abs);
     let most = SWITCHING_MOST * metric.ratio.estimate.ln().abs();
+    moved.min(most)
+}
+
+/// By how much hours are assumed to move the log-ratio of a cell because it goes with the host's speed
+/// (standard deviation), and whether fast and slow blocks show by themselves that it does: hours may be as
+/// fast as the fast blocks of this run or as slow as its slow ones.
+///
+/// Shape:  0 where nobody says how fast the host was, or all blocks were about as fast.
+/// Source: docs/measuring.md#sessions.
+fn by_speed(cell: &CellComparison, metric: Metric) -> (f64, bool) {
+    let Some(known) = &cell.host_speed else {
+        return (0.0, false);
+    };
+    let (moves, tested) = match metric {
+        Metric::Throughput => (known.throughput_moves, known.throughput),
+        Metric::ServerCpuPerOperation => (known.server_cpu_moves, known.server_cpu),
+        _ => return (0.0, false),
+    };
+    (moves, tested.is_some_and(|found| found.p <= SPEED_FALSE))
+}
+
+/// What is left of an assumed variance where the same comparison was measured in so many other hours, which
+/// say themselves how hours move it.
+fn given_way(repeats: usize) -> f64 {
     let df = HOURS_ASSUMED.1;
-    moved.min(most) * (df / (df + to_f64(count(repeats)))).sqrt()
+    df / (df + to_f64(count(repeats)))
 }
 
 impl EarlierRun {
@@ -506,6 +536,7 @@ fn hours(
         another: ratio(next.estimate, Some(&next), level),
         from: HoursFrom::Sessions(number(known.len())),
         assumed: false,
+        by_host_speed: false,
         sd: Scatter::pooled(&[blocks]).map_or(0.0, |scatter| scatter.between()),
         verdict: judged.verdict,
         p: next.p_scaled(scale(level)),

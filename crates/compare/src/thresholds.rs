@@ -462,3 +462,8 @@ pub const SWITCHING_MOST: f64 = 0.25;
 
 /// From this share of the variance between hours on, a part that is assumed makes it "in part assumed".
 pub const ASSUMED_PART: f64 = 0.1;
+
+/// From this share of a run's variance about many hours on, what goes with the host's speed is told and makes
+/// another hour "in part assumed", if the blocks alone show it ([`SPEED_FALSE`]): an interval is then a tenth
+/// wider. What chance leaves in other cells only widens theirs a little.
+pub const SPEED_PART: f64 = 0.2;

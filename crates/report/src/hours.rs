@@ -7,6 +7,7 @@ use deltabench_compare::thresholds::{HOUR_APART_MS, HOURS_ASSUMED, HOURS_SWITCH_
 use deltabench_compare::words::ends;
 use deltabench_model::plan::Plan;
 use deltabench_model::units::{count, index};
+use std::collections::BTreeSet;
 
 /// `-1.3 % [-1.7, -0.9] this hour; another hour: [-2.9, +0.3] (assumed)`, where that is known.
 pub fn note(cell: &CellComparison) -> Option<String> {
@@ -206,7 +207,26 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
             100.0 * HOURS_ASSUMED.0
         ));
     }
+    list.extend(by_host_speed(comparison));
     list
+}
+
+/// The cells whose other hours are wider because their ratio goes with the host's speed.
+fn by_host_speed(comparison: &Comparison) -> Option<String> {
+    let is_wider = |cell: &&CellComparison| {
+        let speed = cell.metric(Metric::Throughput);
+        let hours = speed.and_then(|speed| speed.hours.as_ref());
+        note(cell).is_some() && hours.is_some_and(|hours| hours.by_host_speed)
+    };
+    let cells = comparison.cells.iter().filter(is_wider);
+    let names: BTreeSet<&str> = cells.map(|cell| cell.workload.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        let names = names.into_iter().collect::<Vec<&str>>().join(", ");
+        format!(
+            "\"another hour\" of {names} is wider, because the ratio goes with the speed of the host: hours \
+             may be as fast as the fast blocks of this run, or as slow as its slow ones"
+        )
+    })
 }
 
 fn is_judged(comparison: &Comparison) -> bool {
@@ -240,6 +260,12 @@ mod tests {
         assert!(comparison.cells.iter().all(|cell| note(cell).is_some()));
         let told = meaning(&comparison, &context).join(" ");
         assert!(told.contains("\"another hour\" that is assumed"), "{told}");
+        assert!(!told.contains("fast blocks of this run"), "{told}");
+        let hours = comparison.cells[1].metrics[0].hours.as_mut();
+        hours.unwrap().by_host_speed = true;
+        let told = meaning(&comparison, &context).join(" ");
+        let of = format!("of {} is wider", comparison.cells[1].workload);
+        assert!(told.contains(&of), "{told}");
         for cell in &mut comparison.cells {
             cell.blocks = 4;
         }

@@ -220,17 +220,19 @@ impl Scatter {
     /// This scatter and another reason to scatter between groups, of this variance that is known like one of
     /// `df` degrees of freedom.
     ///
-    /// Source: Satterthwaite 1946, degrees of freedom of a sum of variances.
+    /// Source: Satterthwaite 1946, degrees of freedom of a sum of variances, but at most those of the better
+    ///         known one. His rule is about measured variances: of two that are assumed the sum would seem
+    ///         known better than both, and a further reason would make an interval narrower.
     #[must_use]
     pub fn and(&self, variance: f64, df: f64) -> Self {
         if variance <= 0.0 {
             return *self;
         }
         let sum = self.variance + variance;
-        let df = sum.powi(2) / (self.variance.powi(2) / self.df + variance.powi(2) / df);
+        let both = sum.powi(2) / (self.variance.powi(2) / self.df + variance.powi(2) / df);
         Self {
             variance: sum,
-            df: df.min(MOST_DF),
+            df: both.min(self.df.max(df)).min(MOST_DF),
             ..*self
         }
     }
@@ -611,6 +613,24 @@ mod tests {
 
     const A: [f64; 4] = [0.1, 0.3, 0.2, 0.6];
     const B: [f64; 5] = [1.1, 0.7, 0.9, 1.4, 0.2];
+
+    #[test]
+    fn a_further_reason_to_scatter_is_never_better_known_than_the_better_known_part() {
+        let one = Scatter {
+            variance: 1.0,
+            within: 0.2,
+            df: 4.0,
+        };
+        for variance in [0.01, 1.0, 100.0] {
+            let both = one.and(variance, 4.0);
+            assert!((both.df - 4.0).abs() < 1e-12, "{both:?}");
+            assert!((both.variance - 1.0 - variance).abs() < 1e-12);
+        }
+        // Of one that was measured often, Satterthwaite's.
+        let known = Scatter { df: 30.0, ..one }.and(1.0, 4.0);
+        assert!((known.df - 4.0 / (1.0 / 30.0 + 0.25)).abs() < 1e-12);
+        assert_eq!(one.and(0.0, 4.0), one);
+    }
 
     #[test]
     fn one_group_is_students_and_two_single_ones_are_welchs() {

@@ -4,7 +4,7 @@
 //! ([`normal`], [`chi_square`]), counted shares ([`binomial`], in groups [`clustered`]), many tests
 //! ([`multiplicity`]), repeated looks ([`spending`], [`early`]), means of skewed values ([`skewed`]), groups
 //! of values with a luck of their own ([`between`]), comparisons that other hours repeat ([`repeated`]),
-//! kinds of values in one series ([`serial`]), parts of a
+//! kinds of values in one series ([`serial`]), lines through points ([`line`](mod@line)), parts of a
 //! whole that samples show ([`shares`]) and series that settle ([`steady`](mod@steady)). It knows no
 //! database, does no I/O, draws no random numbers and holds no threshold: what counts as a regression is
 //! decided in `compare`.
@@ -25,6 +25,7 @@ pub mod binomial;
 pub mod chi_square;
 pub mod clustered;
 pub mod early;
+pub mod line;
 pub mod multiplicity;
 pub mod normal;
 mod number;

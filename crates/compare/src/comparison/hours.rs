@@ -18,6 +18,9 @@ pub struct Hours {
     /// Whether an assumption about hosts takes part, because too little was measured again. Then no gate and
     /// nothing that depends on a condition rests on it.
     pub assumed: bool,
+    /// Whether it is wider, by a tenth or more, because the ratio clearly goes with the speed of the host:
+    /// hours may be as fast as the fast blocks of this run or as slow as its slow ones.
+    pub by_host_speed: bool,
     /// Standard deviation of the true log-ratio from hour to hour, as estimated; 0 where the blocks explain
     /// all that scatters.
     pub sd: f64,

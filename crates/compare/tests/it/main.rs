@@ -24,6 +24,7 @@ mod host_speed;
 mod hours;
 mod ledger;
 mod many;
+mod other_speeds;
 mod pipeline;
 mod rebased;
 mod rounds;

@@ -147,6 +147,8 @@ fn change(cell: &mut CellComparison) {
                     correlation: 0.2,
                 }),
                 server_cpu: None,
+                throughput_moves: 0.01,
+                server_cpu_moves: 0.0,
             });
         }
         ("update-index", _) => disturbed(cell),
