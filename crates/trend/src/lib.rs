@@ -20,10 +20,12 @@ mod known;
 mod network;
 mod overlap;
 mod pair;
+mod solved;
 mod sparse;
 mod stars;
 mod suspicion;
 mod watch;
+mod without;
 
 pub use difference::Difference;
 pub use known::Known;
@@ -103,6 +105,25 @@ impl Measured {
         }
     }
 
+    /// Whether two blocks or more have both versions.
+    pub(crate) fn has_contrast(&self, from: usize, to: usize) -> bool {
+        let known = |version: usize| self.candidates.get(&version);
+        let is_paired = |one: &BTreeMap<u32, f64>, other: &BTreeMap<u32, f64>| {
+            one.keys()
+                .filter(|block| other.contains_key(block))
+                .nth(1)
+                .is_some()
+        };
+        match (from == self.base, to == self.base) {
+            (true, true) => false,
+            (true, false) => known(to).is_some_and(|blocks| blocks.len() > 1),
+            (false, true) => known(from).is_some_and(|blocks| blocks.len() > 1),
+            (false, false) => {
+                { known(to).zip(known(from)) }.is_some_and(|(to, from)| is_paired(to, from))
+            }
+        }
+    }
+
     /// All versions in it, in their order.
     fn versions(&self) -> Vec<usize> {
         let mut all: Vec<usize> = self.candidates.keys().copied().chain([self.base]).collect();
@@ -171,6 +192,14 @@ mod tests {
         close(measured().contrast(1, 3), &[0.03, 0.03, 0.03]);
         close(measured().contrast(3, 1), &[-0.03, -0.03, -0.03]);
         assert!(measured().contrast(0, 2).is_none() && measured().contrast(1, 1).is_none());
+        let mut few = measured();
+        few.candidates
+            .insert(2, BTreeMap::from([(0, 0.5), (3, 0.5)]));
+        few.candidates.insert(4, BTreeMap::from([(3, 0.5)]));
+        for (from, to) in (0..5).flat_map(|from| (0..5).map(move |to| (from, to))) {
+            let blocks = few.contrast(from, to).map_or(0, |blocks| blocks.len());
+            assert_eq!(few.has_contrast(from, to), blocks > 1, "{from} {to}");
+        }
     }
 
     #[test]
