@@ -115,6 +115,13 @@ impl PastRuns {
         Ok(())
     }
 
+    /// Whether one of them measured a commit, whose place among others is not in the lab.
+    pub fn has_commits(&self) -> bool {
+        let servers = self.runs.iter().flat_map(|past| &past.brief.servers);
+        let mut builds = servers.map(|server| &server.installation);
+        builds.any(|build| build.recipe.is_some() || build.asked.starts_with("git:"))
+    }
+
     pub(crate) fn all(&self) -> &[Arc<Past>] {
         &self.runs
     }

@@ -39,7 +39,7 @@ pub(crate) fn all(lab: &Lab) -> Vec<Series> {
 /// Those that are wanted, by cell and host.
 fn series(lab: &Lab, is_wanted: impl Fn(&Cell, &Host) -> bool) -> Vec<Series> {
     let mut found: BTreeMap<(String, String, String), Vec<String>> = BTreeMap::new();
-    for entry in &lab.entries {
+    for entry in lab.entries.iter() {
         let Some(host) = &entry.host else { continue };
         for cell in entry.cells.iter().filter(|cell| is_wanted(cell, host)) {
             let place = (cell.name.clone(), cell.key.clone(), host.key.clone());

@@ -77,7 +77,7 @@ pub struct Lab {
     /// Whether pages show names of hosts, paths, command lines and addresses.
     pub(crate) shows_hosts: bool,
     /// All runs, oldest first.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Arc<Vec<Entry>>,
     /// The places of runs in `entries`, by name and by name as a part of a path.
     index: BTreeMap<String, usize>,
     /// Those of all runs, where `entries` may be a part.
@@ -136,7 +136,7 @@ impl Lab {
         Self {
             store,
             shows_hosts,
-            entries: Vec::new(),
+            entries: Arc::default(),
             index: BTreeMap::new(),
             stamps: Stamps::default(),
             relations: Relations::default(),
@@ -172,7 +172,7 @@ impl Lab {
         }
         let mut again = Self {
             version: self.version,
-            entries: self.entries.clone(),
+            entries: Arc::clone(&self.entries),
             stamps: self.stamps.clone(),
             outcomes: self.outcomes.clone(),
             measured: self.measured.clone(),
@@ -188,8 +188,14 @@ impl Lab {
     }
 
     /// Takes what another thread found in the same lab.
-    pub(crate) fn know(&mut self, other: Self) {
-        self.outcomes.extend(other.outcomes);
+    pub(crate) fn know(&mut self, other: &mut Self) {
+        self.outcomes.append(&mut other.outcomes);
+    }
+
+    /// Knows what another thread knows of the same lab.
+    pub(crate) fn know_as(&mut self, other: &Self) {
+        self.outcomes.clone_from(&other.outcomes);
+        self.trends.clone_from(&other.trends);
     }
 
     /// The same lab, with somebody who knows the order of commits.
@@ -215,9 +221,11 @@ impl Lab {
 
     fn read(&mut self) -> Result<(), Problem> {
         self.version = self.store.data_version().map_err(store_problem)?;
-        let mut known: BTreeMap<String, Entry> = { self.entries.drain(..) }
+        let mut entries = std::mem::take(&mut self.entries);
+        let mut known: BTreeMap<String, Entry> = { Arc::make_mut(&mut entries).drain(..) }
             .map(|entry| (entry.name.clone(), entry))
             .collect();
+        let mut entries = Vec::with_capacity(known.len());
         // The first look is at all of them, later ones at a few.
         let kept = match known.is_empty() {
             true => Entry::all_kept(&self.store),
@@ -227,7 +235,7 @@ impl Lab {
             let before = known
                 .remove(&stamp.run)
                 .filter(|entry| entry.stamp == stamp.stamp);
-            self.entries.push(match before {
+            entries.push(match before {
                 Some(entry) => entry,
                 None => {
                     let kept = kept.get(&stamp.run);
@@ -235,10 +243,8 @@ impl Lab {
                 }
             });
         }
-        self.index();
-        self.stamps = Stamps::of(&self.entries);
         if !self.shows_hosts {
-            self.secrets = Secrets::of(&self.entries, &self.store)?;
+            self.secrets = Secrets::of(&entries, &self.store)?;
             // Runs of a lab have a few names between them.
             let mut known: BTreeMap<String, String> = BTreeMap::new();
             let mut clean = |text: &mut String| match known.get(text.as_str()) {
@@ -248,11 +254,14 @@ impl Lab {
                     known.insert(std::mem::replace(text, clean.clone()), clean);
                 }
             };
-            for server in self.entries.iter_mut().flat_map(|entry| &mut entry.servers) {
+            for server in entries.iter_mut().flat_map(|entry| &mut entry.servers) {
                 clean(&mut server.name);
                 clean(&mut server.version.target);
             }
         }
+        self.entries = Arc::new(entries);
+        self.index();
+        self.stamps = Stamps::of(&self.entries);
         self.newest = None;
         self.forget_pages();
         Ok(())
@@ -351,6 +360,21 @@ impl Lab {
         Ok(found.map_or_else(|left| (Arc::default(), left), |hosts| (hosts, 0)))
     }
 
+    /// The order of versions where it is not in the lab alone: who knows a repository gives it.
+    ///
+    /// Errors: the store cannot be read.
+    pub(crate) fn order_of_commits(&mut self) -> Result<Vec<String>, Problem> {
+        self.read_past()?;
+        if self.is_part || !self.past.1.has_commits() {
+            return Ok(Vec::new());
+        }
+        let hosts = self.trends()?.unwrap_or_default();
+        let versions = hosts.iter().flat_map(|host| &host.versions);
+        Ok(versions
+            .map(|version| format!("{} {:?}", version.identity, version.place))
+            .collect())
+    }
+
     /// The run that is measured now. Nothing is locked to find out, so that no run is refused for it.
     fn measured_now(&self) -> Result<Option<String>, Problem> {
         let is_locked = is_locked(&self.store);
@@ -428,6 +452,20 @@ impl Lab {
         }
         self.analysed(&name)?;
         Ok({ self.outcomes.get(&name) }.map(|(_, found)| Arc::clone(found)))
+    }
+
+    /// Reads what was kept of what all runs found, at once: lists ask for nearly all of them.
+    pub(crate) fn read_outcomes(&mut self) {
+        for (name, kept) in self.store.all_kept(OUTCOMES) {
+            let stamp = self.stamps.of_run(&name);
+            let is_known = self.outcomes.get(&name).is_some_and(|(of, _)| *of == stamp);
+            if is_known || kept.made_from != stamp {
+                continue;
+            }
+            if let Ok(found) = serde_json::from_str(&kept.value) {
+                self.outcomes.insert(name, (stamp, Arc::new(found)));
+            }
+        }
     }
 
     /// What was kept beside the store of what a run found.

@@ -16,8 +16,23 @@ pub fn page(lab: &mut Lab, route: &Route, published: bool) -> Result<Option<Page
     if let Some(page) = lab.kept(route) {
         return Ok(Some(page));
     }
+    let made = with_all_words(lab, route, published)?.map(|page| lab.secrets.withhold(page));
+    if let Some(page) = made.as_ref().filter(|page| !page.waits) {
+        lab.keep(route, page);
+    }
+    Ok(made)
+}
+
+/// The same page, before what is not published is taken out of it.
+///
+/// Errors: as [`page`].
+pub(crate) fn with_all_words(
+    lab: &mut Lab,
+    route: &Route,
+    published: bool,
+) -> Result<Option<Page>, Problem> {
     let links = &Links::of(route, published);
-    let made = match route {
+    Ok(match route {
         Route::Home => Some(home::page(lab, links)?),
         Route::Runs => Some(runs::page(lab, links)),
         Route::Run(name) => run::page(lab, name, links)?,
@@ -44,10 +59,5 @@ pub fn page(lab: &mut Lab, route: &Route, published: bool) -> Result<Option<Page
         Route::ApiVersions => Some(api::versions(lab)),
         Route::ApiHosts => Some(api::hosts(lab)),
         Route::ApiChanges => Some(api::changes(lab)?),
-    };
-    let made = made.map(|page| lab.secrets.withhold(page));
-    if let Some(page) = made.as_ref().filter(|page| !page.waits) {
-        lab.keep(route, page);
-    }
-    Ok(made)
+    })
 }

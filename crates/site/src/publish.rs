@@ -1,17 +1,21 @@
 //! A lab as a folder of files, which needs no server.
 
 mod manifest;
+mod state;
 
 use crate::digest::digest;
 use crate::lab::Lab;
-use crate::page::page;
+use crate::page::with_all_words;
 use crate::route::{Links, Route};
 use crate::{cells, changes, compare, executions, hosts, run, trends};
 use deltabench_lab::{further_threads, side_by_side};
 use deltabench_model::problem::Problem;
+use deltabench_model::units::count;
 use deltabench_store::RunState;
 use manifest::{File, Manifest, hash};
+use state::{PAGES, state};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Pages for which a further thread is started: it has to read the lab's file again.
@@ -55,14 +59,24 @@ pub fn publish(
     let site = Site {
         directory,
         secrets: lab.secrets.stamp().to_owned(),
+        state: state(lab, execution)?,
         before,
     };
+    let mut labs = Vec::new();
     // A report is never without its script.
-    let mut made = site.bring_all(lab, &[[Route::Script]])?;
+    let mut made = site.bring_all(lab, &mut labs, &[[Route::Script]])?;
     // Pages of runs before the others, which show what they found.
-    made.add(site.bring_all(lab, &runs(lab))?);
-    let lists: Vec<[Route; 1]> = lists(lab)?.into_iter().map(|route| [route]).collect();
-    made.add(site.bring_all(lab, &lists)?);
+    made.add(site.bring_all(lab, &mut labs, &runs(lab))?);
+    let files: Vec<[Route; 1]> = of_files(lab)?.into_iter().map(|route| [route]).collect();
+    made.add(site.bring_all(lab, &mut labs, &files)?);
+    match site.lists_as_before() {
+        Some(lists) => made.add(lists),
+        None => {
+            lab.read_outcomes();
+            let lists: Vec<[Route; 1]> = lists(lab)?.into_iter().map(|route| [route]).collect();
+            made.add(site.bring_all(lab, &mut labs, &lists)?);
+        }
+    }
     site.clear(&mut made)?;
     made.after.save(directory)?;
     Ok(made.done)
@@ -82,8 +96,7 @@ fn only(lab: &mut Lab, wanted: &str) -> Result<(), Problem> {
             _ => problem.hint(format!("it has {}", known.join(", "))),
         });
     }
-    lab.entries
-        .retain(|entry| entry.execution.as_deref() == Some(wanted));
+    Arc::make_mut(&mut lab.entries).retain(|entry| entry.execution.as_deref() == Some(wanted));
     lab.index();
     lab.is_part = true;
     Ok(())
@@ -95,13 +108,20 @@ fn runs(lab: &Lab) -> Vec<[Route; 2]> {
     lab.entries.iter().map(|entry| both(&entry.name)).collect()
 }
 
+/// The pages that are files in a lab, or read such files.
+fn of_files(lab: &Lab) -> Result<Vec<Route>, Problem> {
+    let executions = executions::all(lab).into_iter();
+    let mut all: Vec<Route> = executions.map(|(name, _)| Route::Execution(name)).collect();
+    if !lab.is_part {
+        all.extend(executions::all_stored(lab)?.into_iter().map(Route::Stored));
+    }
+    Ok(all)
+}
+
 /// All other pages of a lab.
 fn lists(lab: &mut Lab) -> Result<Vec<Route>, Problem> {
     let mut all = Vec::new();
-    let executions = executions::all(lab).into_iter();
-    all.extend(executions.map(|(name, _)| Route::Execution(name)));
     if !lab.is_part {
-        all.extend(executions::all_stored(lab)?.into_iter().map(Route::Stored));
         all.extend(compare::published(lab)?);
         all.extend(changes::all(lab)?);
         all.extend(trends::all(lab)?);
@@ -142,6 +162,8 @@ struct Site<'a> {
     directory: &'a Path,
     /// Of the words that its pages do not say.
     secrets: String,
+    /// Of all that its lists follow from.
+    state: String,
     before: Manifest,
 }
 
@@ -153,6 +175,12 @@ struct Made {
 }
 
 impl Made {
+    /// A file stays as it is.
+    fn keep(&mut self, name: &str, file: &File) {
+        self.after.files.insert(name.to_owned(), file.clone());
+        self.done.unchanged += 1;
+    }
+
     fn add(&mut self, other: Self) {
         let Self { after, done } = other;
         self.after.files.extend(after.files);
@@ -163,16 +191,36 @@ impl Made {
 }
 
 impl Site<'_> {
-    /// Brings pages up to date, on all cores: each thread takes the next pages that belong together.
+    /// The lists as they are, if they follow from the same as now and are all there.
+    fn lists_as_before(&self) -> Option<Made> {
+        let mut made = Made::default();
+        for (name, file) in &self.before.files {
+            if file.inputs.as_ref() == Some(&self.state) {
+                made.keep(
+                    name,
+                    file.is_at(&self.directory.join(name)).then_some(file)?,
+                );
+            }
+        }
+        // The list of files is written at the end: with one list all are in it.
+        let has_lists = made.after.files.contains_key(&Route::Home.file());
+        has_lists.then_some(made)
+    }
+
+    /// Brings pages up to date, on all cores: each thread takes the next pages that belong together. `labs`:
+    /// the same lab for further threads, as far as there are some.
     fn bring_all<const N: usize>(
         &self,
         lab: &mut Lab,
+        labs: &mut Vec<Lab>,
         routes: &[[Route; N]],
     ) -> Result<Made, Problem> {
         let further = further_threads(routes.len() * N, PAGES_OF_A_THREAD);
-        let mut labs = Vec::new();
-        for _ in 0..further {
-            labs.extend(lab.again()?);
+        for at in 0..further {
+            match labs.get_mut(at) {
+                Some(other) => other.know_as(lab),
+                None => labs.extend(lab.again()?),
+            }
         }
         let next = AtomicUsize::new(0);
         let work = |lab: &mut Lab| -> Result<Made, Problem> {
@@ -184,12 +232,12 @@ impl Site<'_> {
             }
             Ok(made)
         };
-        let others = labs.iter_mut().map(|lab| {
+        let others = labs.iter_mut().take(further).map(|lab| {
             let work = &work;
             move || work(lab)
         });
         let made = side_by_side(|| work(lab), others.collect::<Vec<_>>());
-        labs.into_iter().for_each(|other| lab.know(other));
+        labs.iter_mut().for_each(|other| lab.know(other));
         let mut all = Made::default();
         for made in made {
             all.add(made?);
@@ -201,27 +249,52 @@ impl Site<'_> {
     fn bring(&self, lab: &mut Lab, route: &Route, made: &mut Made) -> Result<(), Problem> {
         let name = route.file();
         let path = self.directory.join(&name);
-        let inputs = inputs(lab, route, &self.secrets);
         let known = self.before.files.get(&name);
-        let same = |file: &&File| inputs.is_some() && file.inputs == inputs && path.is_file();
-        if let Some(file) = known.filter(same) {
-            made.after.files.insert(name, file.clone());
-            made.done.unchanged += 1;
+        let known = known.filter(|file| file.is_at(&path));
+        let inputs = self.inputs(lab, route);
+        if let Some(file) = known.filter(|file| inputs.is_some() && file.inputs == inputs) {
+            made.keep(&name, file);
             return Ok(());
         }
-        let Some(page) = page(lab, route, true)? else {
+        let Some(page) = with_all_words(lab, route, true)? else {
             return Ok(());
         };
-        let bytes = hash(&page.text);
-        let is_there = std::fs::read_to_string(&path).is_ok_and(|there| there == page.text);
-        if is_there {
-            made.done.unchanged += 1;
+        // Most lists say what they said. To see that is less work than to look for words in them again.
+        let is_list = inputs.as_ref() == Some(&self.state);
+        let stamp = is_list.then(|| format!("{PAGES} {}", lab.secrets.stamp_of(&page)));
+        if let Some(file) = known.filter(|file| stamp.is_some() && file.page == stamp) {
+            let file = File {
+                inputs,
+                ..file.clone()
+            };
+            made.keep(&name, &file);
+            return Ok(());
+        }
+        let page = lab.secrets.withhold(page);
+        let file = File {
+            inputs,
+            page: stamp,
+            bytes: hash(&page.text),
+            length: Some(count(page.text.len())),
+        };
+        if std::fs::read_to_string(&path).is_ok_and(|there| there == page.text) {
+            made.keep(&name, &file);
         } else {
             replace(&path, &page.text)?;
             made.done.written += 1;
+            made.after.files.insert(name, file);
         }
-        made.after.files.insert(name, File { inputs, bytes });
         Ok(())
+    }
+
+    /// What a page is made from, as a hash; `None` for one that is made each time.
+    fn inputs(&self, lab: &Lab, route: &Route) -> Option<String> {
+        match route {
+            Route::Run(name) => inputs_of_run(lab, (name, Some(route)), &self.secrets),
+            Route::ApiRun(name) => inputs_of_run(lab, (name, None), &self.secrets),
+            Route::Script | Route::Execution(_) | Route::Stored(_) | Route::Live(_) => None,
+            _ => Some(self.state.clone()),
+        }
     }
 
     /// Removes the files of things that are gone, if nobody has changed them since.
@@ -244,25 +317,18 @@ impl Site<'_> {
     }
 }
 
-/// What an expensive page is made from, as a hash; `None` for one that is made each time.
-fn inputs(lab: &Lab, route: &Route, secrets: &str) -> Option<String> {
-    let (name, has_lab) = match route {
-        Route::Run(name) => (name, true),
-        Route::ApiRun(name) => (name, false),
-        _ => return None,
-    };
+/// What a page of a run is made from, as a hash; `page`: that for people, which says what the run has to do
+/// with the rest of the lab.
+fn inputs_of_run(lab: &Lab, (name, page): (&str, Option<&Route>), secrets: &str) -> Option<String> {
     let entry = lab.entry(name)?;
     if entry.is_replay || entry.state == RunState::Running {
         return None;
     }
-    let about = match has_lab {
-        true => {
-            // Its data are for this script.
-            let (_, script) = deltabench_report::script();
-            script.to_owned() + &run::about(entry, lab, &Links::of(route, true)).into_string()
-        }
-        false => String::new(),
-    };
+    let about = page.map_or_else(String::new, |page| {
+        // Its data are for this script.
+        let (_, script) = deltabench_report::script();
+        script.to_owned() + &run::about(entry, lab, &Links::of(page, true)).into_string()
+    });
     let shows = lab.shows_hosts;
     let stamp = lab.stamp_of(entry);
     Some(digest(&format!("{stamp} {shows} {secrets} {about}")))

@@ -9,9 +9,10 @@ use crate::secret::{machine_of, path_word};
 use crate::written::{Kind, Page};
 use deltabench_lab::store_problem;
 use deltabench_model::problem::Problem;
+use deltabench_model::units::count;
 use deltabench_store::Store;
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// What stands for a command line.
@@ -89,6 +90,11 @@ impl Secrets {
         &self.common
     }
 
+    /// Differs if any word does that is withheld.
+    pub(crate) fn stamp_of_all(&self) -> String {
+        digest(&format!("{} {:?}", self.withholds, self.words))
+    }
+
     fn add(&mut self, word: &str, instead: &str) {
         if word.len() >= 2 && !COMMON.contains(&word) {
             self.words.insert(word.to_owned(), instead.to_owned());
@@ -109,26 +115,33 @@ impl Secrets {
         Page { text, ..page }
     }
 
-    /// JSON without them, value by value: in its text an escape stands before a word.
+    /// JSON without them, value by value: in its text an escape stands before a word. Keys are ours.
     fn clean_json(&self, text: &str) -> String {
-        let Ok(mut value) = serde_json::from_str::<Value>(text) else {
-            return self.clean(text);
-        };
-        self.clean_value(&mut value);
-        let written = match text.trim_end().contains('\n') {
-            true => serde_json::to_string_pretty(&value),
-            false => serde_json::to_string(&value),
-        };
-        let ending = if text.ends_with('\n') { "\n" } else { "" };
-        written.map_or_else(|_| self.clean(text), |written| written + ending)
+        let mut clean = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(start) = rest.find('"') {
+            let (before, from) = rest.split_at(start);
+            clean.push_str(before);
+            let (literal, after) = from.split_at(literal(from));
+            match after.starts_with(':') {
+                true => clean.push_str(literal),
+                false => self.clean_literal(literal, &mut clean),
+            }
+            rest = after;
+        }
+        clean.push_str(rest);
+        clean
     }
 
-    fn clean_value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => *text = self.clean(text),
-            Value::Array(all) => all.iter_mut().for_each(|one| self.clean_value(one)),
-            Value::Object(all) => all.values_mut().for_each(|one| self.clean_value(one)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    fn clean_literal(&self, literal: &str, clean: &mut String) {
+        let value = match literal.contains('\\') {
+            true => serde_json::from_str::<String>(literal),
+            false => return self.clean_into(literal, clean),
+        };
+        let written = value.map(|value| serde_json::to_string(&self.clean(&value)));
+        match written {
+            Ok(Ok(written)) => clean.push_str(&written),
+            _ => self.clean_into(literal, clean),
         }
     }
 
@@ -140,7 +153,7 @@ impl Secrets {
         let mut rest = text;
         while let Some(start) = rest.find('<') {
             let (before, tag) = rest.split_at(start);
-            clean.push_str(&self.clean(before));
+            self.clean_into(before, &mut clean);
             let end = tag.find('>').map_or(tag.len(), |end| end + 1);
             let (tag, after) = tag.split_at(end);
             let closing = match tag {
@@ -155,31 +168,81 @@ impl Secrets {
             // The name of the format is an address, and everybody's.
             match tag.starts_with("<feed xmlns=") {
                 true => clean.push_str(tag),
-                false => clean.push_str(&patterns(tag)),
+                false => patterns(tag, &mut clean),
             }
             let (own, after) = after.split_at(verbatim);
             clean.push_str(own);
             rest = after;
         }
-        clean.push_str(&self.clean(rest));
+        self.clean_into(rest, &mut clean);
         clean
     }
 
     /// A text without them.
     pub(crate) fn clean(&self, text: &str) -> String {
+        let mut clean = String::with_capacity(text.len());
+        self.clean_into(text, &mut clean);
+        clean
+    }
+
+    fn clean_into(&self, text: &str, clean: &mut String) {
         if !self.withholds {
-            return text.to_owned();
+            return clean.push_str(text);
         }
-        let sought = self.sought.get_or_init(|| Sought::of(&self.words));
-        let mut clean = text.to_owned();
-        for (word, instead) in sought.in_text(text) {
+        let mut found = self.sought().in_text(text).peekable();
+        if found.peek().is_none() {
+            return patterns(text, clean);
+        }
+        let mut without = text.to_owned();
+        for (word, instead) in found {
             // A longer one may have had it as a part.
-            if clean.contains(word) {
-                clean = without_word(&clean, word, instead);
+            if without.contains(word) {
+                without = without_word(&without, word, instead);
             }
         }
-        patterns(&clean)
+        patterns(&without, clean);
     }
+
+    fn sought(&self) -> &Sought {
+        self.sought.get_or_init(|| Sought::of(&self.words))
+    }
+
+    /// A hash of a page and of all words that are to be taken out of it: as long as it is the same,
+    /// [`Secrets::withhold`] gives the same page.
+    pub(crate) fn stamp_of(&self, page: &Page) -> String {
+        let mut hash = Sha256::new();
+        hash.update(&page.text);
+        let mut add = |(word, instead): (&str, &str)| {
+            for text in [word, instead] {
+                hash.update(count(text.len()).to_le_bytes());
+                hash.update(text);
+            }
+        };
+        match page.kind {
+            _ if !self.withholds => {}
+            Kind::Html | Kind::Atom => self.sought().in_text(&page.text).for_each(add),
+            // An escape may stand in a word.
+            Kind::Json | Kind::Script => { self.words.iter() }
+                .for_each(|(word, instead)| add((word.as_str(), instead.as_str()))),
+        }
+        let withholds = u8::from(self.withholds);
+        hash.update([withholds]);
+        format!("{:x}", hash.finalize())
+    }
+}
+
+/// The length of the literal of JSON at the beginning, with its quotes.
+fn literal(text: &str) -> usize {
+    let mut is_escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
 }
 
 /// Bytes by which words are found.
@@ -227,7 +290,7 @@ impl Sought {
 
     /// The words that a text has, the longest first, each with what stands for it.
     fn in_text(&self, text: &str) -> impl Iterator<Item = (&str, &str)> {
-        let mut found: BTreeSet<usize> = self.always.iter().copied().collect();
+        let mut found = self.always.clone();
         let mut rest = text.as_bytes();
         while let Some(first) = rest.first_chunk() {
             if self.begins.get(pair(*first)).copied().unwrap_or(false) {
@@ -240,6 +303,9 @@ impl Sought {
             }
             rest = rest.get(1..).unwrap_or_default();
         }
+        // The places are those of the longest first.
+        found.sort_unstable();
+        found.dedup();
         let word = |at: usize| {
             let (word, instead) = self.words.get(at)?;
             Some((word.as_str(), instead.as_str()))
@@ -273,42 +339,37 @@ fn without_word(text: &str, word: &str, instead: &str) -> String {
     clean
 }
 
-/// Whether a text has what each of [`patterns`] has: most texts of a page are numbers and words.
-fn may_have_patterns(text: &str) -> bool {
-    let points = text.bytes().filter(|byte| *byte == b'.');
-    text.contains(['/', ':', '=']) || points.take(3).count() == 3
-}
-
-/// A text without paths, connection strings and addresses.
-fn patterns(text: &str) -> String {
-    if !may_have_patterns(text) {
-        return text.to_owned();
-    }
-    let mut clean = String::with_capacity(text.len());
-    let (mut before, mut at, mut copied) = (' ', 0, 0);
-    while let Some(rest) = text.get(at..)
-        && let Some(next) = rest.chars().next()
-    {
-        let found = match next {
-            '/' if begins_path(before) => path(rest),
-            'a'..='z' if !before.is_ascii_alphanumeric() => named(rest),
-            '0'..='9' if !before.is_ascii_alphanumeric() && before != '.' => address(rest),
+/// Writes a text without paths, connection strings and addresses.
+fn patterns(text: &str, clean: &mut String) {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric();
+    let (mut before, mut next, mut copied) = (b' ', 0, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        let last = std::mem::replace(&mut before, byte);
+        // What begins inside of what was replaced is gone.
+        if at < next {
+            continue;
+        }
+        let rest = || text.get(at..).unwrap_or_default();
+        let found = match byte {
+            b'/' if begins_path(before_of(text, at)) => path(rest()),
+            b'd' | b'h' | b'p' | b's' | b'u' if !is_name(last) => named(rest()),
+            b'0'..=b'9' if !is_name(last) && last != b'.' => address(rest()),
             _ => None,
         };
-        let Some((length, instead)) = found else {
-            before = next;
-            at += next.len_utf8();
-            continue;
-        };
-        clean.push_str(text.get(copied..at).unwrap_or_default());
-        clean.push_str(&instead);
-        let (taken, _) = rest.split_at(length.min(rest.len()));
-        before = taken.chars().next_back().unwrap_or(before);
-        at += taken.len();
-        copied = at;
+        if let Some((length, instead)) = found {
+            clean.push_str(text.get(copied..at).unwrap_or_default());
+            clean.push_str(&instead);
+            next = at + length;
+            copied = next;
+        }
     }
     clean.push_str(text.get(copied..).unwrap_or_default());
-    clean
+}
+
+/// The letter before a place; a blank at the beginning.
+fn before_of(text: &str, at: usize) -> char {
+    let before = text.get(..at).unwrap_or_default();
+    before.chars().next_back().unwrap_or(' ')
 }
 
 fn begins_path(before: char) -> bool {
@@ -341,8 +402,9 @@ fn address(text: &str) -> Option<(usize, String)> {
     let found = text
         .get(..length.unwrap_or(text.len()))?
         .trim_end_matches('.');
-    let parts: Vec<&str> = found.split('.').collect();
-    let fits = parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok());
+    // Most numbers of a page have one point.
+    let has_four_parts = found.bytes().filter(|byte| *byte == b'.').count() == 3;
+    let fits = has_four_parts && found.split('.').all(|part| part.parse::<u8>().is_ok());
     let is_own = found.starts_with("127.") || found == "0.0.0.0";
     (fits && !is_own).then(|| (found.len(), "(address)".to_owned()))
 }
@@ -371,12 +433,11 @@ mod tests {
         let feed = "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>on box7</title></feed>";
         let clean = secrets.clean_markup(feed);
         assert_eq!(clean, feed.replace("box7", "(host)"));
-        let json = secrets.clean_json(r#"{"a":"x\n/home/kim/z","b":["y\nbox7",1.5]}"#);
-        assert!(!json.contains("kim") && !json.contains("box7"), "{json}");
-        assert!(
-            json.contains("1.5") && json.starts_with("{\"a\":"),
-            "{json}"
-        );
+        let json = r#"{"a":"x\n/home/kim/z","box7":["y\nbox7", 1.5, "\"box7", "\\", "box7"]}"#;
+        let home = path_word("/home/kim/z");
+        let clean = secrets.clean_json(json);
+        let wanted = r#"{"a":"x\nHOME","box7":["y\n(host)", 1.5, "\"(host)", "\\", "(host)"]}"#;
+        assert_eq!(clean, wanted.replace("HOME", &home));
     }
 
     #[test]
@@ -397,12 +458,54 @@ mod tests {
     fn each_secret_is_replaced_where_nothing_else_is_in_the_text() {
         let texts = ["10.0.3.4", "at 10.0.3.4.", "/home/kim", "x /srv/a"];
         let named = BEFORE.map(|(prefix, _)| format!("{prefix}kim"));
+        let without = |text: &str| {
+            let mut clean = String::new();
+            patterns(text, &mut clean);
+            clean
+        };
         for text in texts.into_iter().chain(named.iter().map(String::as_str)) {
-            assert_ne!(patterns(text), text);
+            assert_ne!(without(text), text);
         }
-        for text in ["10.0.3", "kim", "0.951 [0.940, 0.961]", ""] {
-            assert_eq!(patterns(text), text);
+        for text in [
+            "10.0.3",
+            "kim",
+            "0.951 [0.940, 0.961]",
+            "",
+            "é/a/b",
+            "1.2.3.4.5",
+        ] {
+            assert_eq!(without(text), text);
         }
+        let blank = format!("\u{2003}{}", path_word("/srv/a"));
+        for (text, clean) in [
+            ("10.0.3.4.", "(address)."),
+            ("\u{2003}/srv/a", blank.as_str()),
+            (
+                "host=é1 user=kim,host=b",
+                "host=(host) user=(user),host=(host)",
+            ),
+        ] {
+            assert_eq!(without(text), clean);
+        }
+    }
+
+    #[test]
+    fn a_stamp_differs_if_a_page_or_a_word_in_it_does() {
+        let of = |words: &[&str], text: &str| {
+            let mut secrets = Secrets {
+                withholds: true,
+                ..Secrets::default()
+            };
+            words.iter().for_each(|word| secrets.add(word, "(host)"));
+            secrets.stamp_of(&Page::html(text.to_owned()))
+        };
+        let known = of(&["box7"], "on box7 and box9");
+        assert_eq!(known, of(&["box7", "elsewhere"], "on box7 and box9"));
+        assert_ne!(known, of(&["box7", "box9"], "on box7 and box9"));
+        assert_ne!(known, of(&["box7"], "on box7 and box8"));
+        assert_ne!(known, of(&[], "on box7 and box9"));
+        let shown = Secrets::default().stamp_of(&Page::html("on box7".to_owned()));
+        assert_ne!(shown, of(&[], "on box7"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod annotations;
 mod archived;
 mod bisections;
 mod bulk;
+mod content;
 mod counts;
 mod derived;
 mod error;

@@ -39,7 +39,7 @@ pub struct Sizes {
 type Weights = BTreeMap<i64, (u64, u64)>;
 
 /// Tables whose rows belong to runs, and whether all of them can move.
-const TABLES: [(&str, bool); 15] = [
+pub(crate) const TABLES: [(&str, bool); 15] = [
     ("run_state", false),
     ("visit", false),
     ("fact", false),

@@ -2,9 +2,10 @@
 
 use crate::hours::{APART_MS, Learned, Past};
 use crate::stars::{Hours, Star, stars};
-use crate::{Build, Measured, Run};
+use crate::without::Whole;
+use crate::{Assumed, Build, Measured, Run};
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// How hours differ on a host, and where its cells are among its runs.
 #[derive(Debug)]
@@ -18,7 +19,10 @@ pub struct Known {
 struct Cell {
     /// Where it is: the number of a run, and the place in it.
     places: Vec<(usize, usize)>,
+    hours: OnceLock<Hours>,
     stars: OnceLock<Vec<Star>>,
+    /// The levels of all of its runs, by the version that they are relative to.
+    wholes: Mutex<BTreeMap<usize, Arc<Option<Whole>>>>,
 }
 
 impl Known {
@@ -56,6 +60,29 @@ impl Known {
         let places = self.cells.get(series).map_or(&[][..], |cell| &cell.places);
         let cell = |(at, place): &(usize, usize)| Some((*at, runs.get(*at)?.cells.get(*place)?));
         places.iter().filter_map(cell)
+    }
+
+    /// What is known of hours in a cell; whoever asks first says what is assumed of them.
+    pub(crate) fn hours(&self, series: usize, assumed: Assumed) -> Hours {
+        let known = || Hours::known(series, &self.learned, assumed);
+        match self.cells.get(series) {
+            Some(cell) => *cell.hours.get_or_init(known),
+            None => known(),
+        }
+    }
+
+    /// The levels of a cell relative to a version; solved once, whoever asks.
+    pub(crate) fn whole(
+        &self,
+        (series, anchor): (usize, usize),
+        solve: impl FnOnce() -> Option<Whole>,
+    ) -> Arc<Option<Whole>> {
+        let Some(cell) = self.cells.get(series) else {
+            return Arc::new(solve());
+        };
+        let mut known = { cell.wholes.lock() }.unwrap_or_else(PoisonError::into_inner);
+        let whole = known.entry(anchor).or_insert_with(|| Arc::new(solve()));
+        Arc::clone(whole)
     }
 
     /// What these runs say of their versions in a cell. Of runs of the same versions within minutes the first

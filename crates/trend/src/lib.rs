@@ -21,10 +21,12 @@ mod mean;
 mod network;
 mod overlap;
 mod pair;
+mod solved;
 mod sparse;
 mod stars;
 mod suspicion;
 mod watch;
+mod without;
 
 pub use difference::Difference;
 pub use known::Known;
@@ -142,6 +144,29 @@ impl Measured {
         of(&self.candidates).or_else(|| of(&self.others))
     }
 
+    /// Whether two blocks or more have a contrast of both versions.
+    pub(crate) fn has_contrast(&self, from: usize, to: usize) -> bool {
+        let own = |version: usize| {
+            self.candidates
+                .get(&version)
+                .is_some_and(|one| one.len() > 1)
+        };
+        let first = || Some(self.first_fair(from)?.max(self.first_fair(to)?));
+        match (from == self.base, to == self.base) {
+            (true, true) => false,
+            (true, false) => own(to),
+            (false, true) => own(from),
+            (false, false) => first().is_some_and(|first| {
+                let fair = |all: &BTreeMap<usize, BTreeMap<u32, f64>>| {
+                    let known = all.get(&to).into_iter().flat_map(BTreeMap::keys);
+                    let is_in_both = |at: &&u32| **at >= first && self.level(from, **at).is_some();
+                    known.filter(is_in_both).count()
+                };
+                fair(&self.candidates) + fair(&self.others) > 1
+            }),
+        }
+    }
+
     /// All versions in it, in their order.
     fn versions(&self) -> Vec<usize> {
         let mut all: Vec<usize> = self.candidates.keys().copied().chain([self.base]).collect();
@@ -237,6 +262,14 @@ mod tests {
         close(measured().contrast(1, 3), &[0.03, 0.03, 0.03]);
         close(measured().contrast(3, 1), &[-0.03, -0.03, -0.03]);
         assert!(measured().contrast(0, 2).is_none() && measured().contrast(1, 1).is_none());
+        let mut few = measured();
+        few.candidates
+            .insert(2, BTreeMap::from([(0, 0.5), (3, 0.5)]));
+        few.candidates.insert(4, BTreeMap::from([(3, 0.5)]));
+        for (from, to) in (0..5).flat_map(|from| (0..5).map(move |to| (from, to))) {
+            let blocks = few.contrast(from, to).map_or(0, |blocks| blocks.len());
+            assert_eq!(few.has_contrast(from, to), blocks > 1, "{from} {to}");
+        }
     }
 
     #[test]

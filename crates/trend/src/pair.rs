@@ -4,7 +4,9 @@ use crate::difference::Difference;
 use crate::hours::{APART_MS, Kind, kind};
 use crate::known::Known;
 use crate::network::Network;
+use crate::solved::{connected, is_known};
 use crate::stars::{Hours, Star};
+use crate::without::Whole;
 use crate::{Assumed, Build, Measured, Run};
 use deltabench_stats::between::Between;
 use deltabench_stats::multiplicity::benjamini_hochberg;
@@ -136,21 +138,18 @@ impl<'a> Pairs<'a> {
 
     /// Two versions over all runs.
     fn versions(&self, series: usize, from: usize, to: usize) -> Option<Pair> {
-        let hours = Hours::known(series, self.known.learned(), self.assumed);
+        let hours = self.known.hours(series, self.assumed);
         let all = self.known.stars(series, (self.runs, self.builds), &hours);
-        let network = |counts: &dyn Fn(&&Star) -> bool| {
-            let stars = all.iter().filter(counts);
-            Network::among(stars, self.builds, from, &hours)?.difference(from, to)
-        };
         let own = self.direct(series, from, to);
         if own.is_empty() {
-            let found = network(&|_| true)?;
+            let network = Network::among(all.iter(), self.builds, from, &hours);
+            let found = network?.difference(from, to)?;
             let runs = self.connected(series, from);
             let way = Way::Through(self.path(series, from, to));
             return Some(pair(way, found, &runs, hours.assumed));
         }
         let (found, assumed) = self.mean(series, (from, to), &own)?;
-        let around = network(&|star| !(star.has(from) && star.has(to)));
+        let around = self.around((series, all), (from, to), &hours);
         let contradicts = around.is_some_and(|around| {
             (around.value - found.value).abs() > CONTRADICT * around.error.hypot(found.error)
         });
@@ -159,6 +158,35 @@ impl<'a> Pairs<'a> {
             contradicts,
             ..pair(Way::Direct, found, &own, assumed)
         })
+    }
+
+    /// What the runs say that do not have both; `None` if they do not connect them.
+    fn around(
+        &self,
+        (series, all): (usize, &[Star]),
+        (from, to): (usize, usize),
+        hours: &Hours,
+    ) -> Option<Difference> {
+        let has_both = |star: &&Star| star.has(from) && star.has(to);
+        let (gone, rest): (Vec<&Star>, Vec<&Star>) = all.iter().partition(has_both);
+        // Many versions were measured in one run alone: nothing is solved for them.
+        let is_there = |version| rest.iter().any(|star| star.has(version));
+        if !is_there(from) || !is_there(to) || !is_known(&connected(&rest, from), to) {
+            return None;
+        }
+        // The same system for all who ask about a branch, whoever comes first.
+        let all: Vec<&Star> = all.iter().collect();
+        let with_it = connected(&all, from);
+        let is_alike =
+            |at: &usize| is_known(&with_it, *at) && self.builds.get(*at) == self.builds.get(from);
+        let anchor = (0..with_it.len()).find(is_alike)?;
+        let whole = || Whole::of(all, self.builds, anchor);
+        let whole = self.known.whole((series, anchor), whole);
+        let without = |whole: &Whole| whole.without((&gone, &rest), self.builds, (from, to));
+        if let Some((value, error)) = Option::as_ref(&whole).and_then(without) {
+            return Some(Difference::of(value, error, hours.df));
+        }
+        Network::among(rest.into_iter(), self.builds, from, hours)?.difference(from, to)
     }
 
     /// What runs with both say over many hours, and whether an assumption takes part.
@@ -199,7 +227,7 @@ impl<'a> Pairs<'a> {
         let mut ended: Option<i64> = None;
         let mut own = Vec::new();
         for (at, cell) in self.cells(series) {
-            let has_both = cell.contrast(from, to).is_some_and(|all| all.len() > 1);
+            let has_both = cell.has_contrast(from, to);
             let Some(run) = self.runs.get(at).filter(|_| has_both) else {
                 continue;
             };

@@ -145,6 +145,11 @@ impl Matrix {
 }
 
 impl Factored {
+    /// Each unknown with what was left of its diagonal when its turn came.
+    pub(crate) fn pivots(&self) -> impl Iterator<Item = (usize, f64)> {
+        self.steps.iter().map(|step| (step.unknown, step.pivot))
+    }
+
     /// The unknowns for a right side of the same size.
     pub(crate) fn solved(&self, mut right: Vec<f64>) -> Vec<f64> {
         for step in &self.steps {

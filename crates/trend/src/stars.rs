@@ -24,6 +24,7 @@ impl Star {
 }
 
 /// What is known of hours for all runs of a cell: standard deviations by kind.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Hours {
     pub(crate) near: f64,
     pub(crate) far: f64,

@@ -5,6 +5,7 @@ use deltabench_model::problem::Problem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::path::Path;
 
 /// Its file. Without a leading dot, so that copying the folder with `*` takes it along.
@@ -26,8 +27,23 @@ pub(super) struct Manifest {
 pub(super) struct File {
     /// Of what it was made from; absent for one that is made each time.
     pub(super) inputs: Option<String>,
+    /// Hash of the page and of the words that were taken out of it: what is made from other inputs may be the
+    /// same. Absent for pages of runs, which change with each of their inputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) page: Option<String>,
     /// Hash of its bytes.
     pub(super) bytes: String,
+    /// How many these are; absent where an older version has written it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) length: Option<u64>,
+}
+
+impl File {
+    /// Whether it is there, as long as it was written.
+    pub(super) fn is_at(&self, path: &Path) -> bool {
+        let there = std::fs::metadata(path).ok().filter(Metadata::is_file);
+        there.is_some_and(|there| self.length.is_none_or(|length| there.len() == length))
+    }
 }
 
 impl Default for Manifest {

@@ -49,8 +49,11 @@ fn withdrawn(cell: Option<CellId>) -> Invalidation {
     }
 }
 
+/// Things that may happen to a lab.
+pub const STEPS: usize = 15;
+
 /// What may happen to a lab, in this order.
-fn happen(step: usize, store: &mut Store, runs: &mut Vec<String>) {
+pub fn happen(step: usize, store: &mut Store, runs: &mut Vec<String>) {
     let name = run_name(0xf000 + u32::try_from(step).unwrap());
     match step {
         // 18.9 again in other hours: changes are confirmed, and more is known of other hours.
@@ -117,7 +120,7 @@ fn pages_are_the_same_with_and_without_what_was_kept_whatever_happens_to_the_lab
     // One that goes on looking, as a server of pages does.
     let mut watching = Lab::open(place, true).unwrap();
     let mut before = Vec::new();
-    for step in 0..15 {
+    for step in 0..STEPS {
         happen(step, &mut store, &mut runs);
         let without = texts(&mut Lab::open_without_kept(place, true).unwrap(), &runs);
         watching.refresh().unwrap();

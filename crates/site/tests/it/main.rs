@@ -1,6 +1,8 @@
 //! The pages of a lab from outside: published, served, and what both have in common.
 
 #[cfg(test)]
+mod fresh;
+#[cfg(test)]
 mod kept;
 #[cfg(test)]
 mod large;

@@ -1,0 +1,9 @@
+//! Gives the pages of a site a number that nobody has to raise: a hash of the sources that they come from,
+//! with the script of reports.
+
+#[path = "../lab/sources.rs"]
+mod sources;
+
+fn main() {
+    sources::export("site", &["src", "web/dist"], "DELTABENCH_PAGES");
+}
