@@ -239,10 +239,12 @@ mod tests {
             ..measured()
         };
         assert_eq!(cell.contrast(0, 3), Some(Vec::new()));
+        assert!(!cell.has_contrast(0, 3));
         cell.others = BTreeMap::from([(0, blocks(6, 0.02)), (3, blocks(0, 0.09))]);
         for (ends, wanted) in [((0, 3), 0.03), ((3, 0), -0.03)] {
             let found = cell.contrast(ends.0, ends.1).unwrap();
             assert_eq!(found.len(), 6);
+            assert!(cell.has_contrast(ends.0, ends.1));
             assert!(
                 found.iter().all(|value| (value - wanted).abs() < 1e-12),
                 "{found:?}"
