@@ -208,9 +208,10 @@ fn earlier(
 /// The runs of a host, as a run sees them that began later.
 struct Look<'a> {
     known: &'a RunsOfHost,
-    own: &'a String,
-    /// The run that it measures again: that one was selected by what it found.
-    selected: Option<&'a String>,
+    /// The place of the run itself.
+    own: Option<usize>,
+    /// That of the run that it measures again: that one was selected by what it found.
+    selected: Option<usize>,
     began: i64,
     repeated: BTreeSet<Hash>,
     counted: BTreeMap<Hash, Counted>,
@@ -226,11 +227,12 @@ struct Counted {
 }
 
 impl<'a> Look<'a> {
-    fn new((judged, own, began): (&'a Judged, &[Pair], i64), known: &'a RunsOfHost) -> Self {
+    fn new((judged, own, began): (&Judged, &[Pair], i64), known: &'a RunsOfHost) -> Self {
+        let place = |name: &String| known.by_name.get(name).copied();
         Self {
             known,
-            own: &judged.run,
-            selected: judged.plan.confirms.as_ref(),
+            own: place(&judged.run),
+            selected: judged.plan.confirms.as_ref().and_then(place),
             began,
             repeated: own.iter().map(|pair| pair.same).collect(),
             counted: BTreeMap::new(),
@@ -239,10 +241,9 @@ impl<'a> Look<'a> {
 
     /// Whether it is another run that had ended, and nothing selected it.
     fn may_count(&self, at: usize) -> bool {
-        self.known.runs.get(at).is_some_and(|past| {
-            let is_other = self.selected != Some(&past.name) && *self.own != past.name;
-            past.ended_ms < self.began && is_other
-        })
+        let is_other = self.selected != Some(at) && self.own != Some(at);
+        let past = self.known.runs.get(at).filter(|_| is_other);
+        past.is_some_and(|past| past.ended_ms < self.began)
     }
 
     /// The runs that count for a comparison: of those in one hour the first, because they share its luck.
@@ -275,7 +276,8 @@ impl<'a> Look<'a> {
     /// The hours of these runs, by their places.
     fn hours(&self, wanted: &[usize]) -> BTreeMap<usize, usize> {
         let mut hour = Hour::default();
-        let runs = self.known.runs.iter().enumerate();
+        let last = wanted.iter().max().map_or(0, |last| last + 1);
+        let runs = self.known.runs.iter().enumerate().take(last);
         runs.filter(|(at, _)| self.may_count(*at))
             .map(|(at, past)| (at, hour.of((past.began_ms, past.ended_ms), self.began)))
             .filter(|(at, _)| wanted.contains(at))

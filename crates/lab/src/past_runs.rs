@@ -58,6 +58,8 @@ pub(crate) struct RunsOfHost {
     pub(crate) runs: Vec<Arc<Past>>,
     /// The places of those that made a comparison, each once.
     pub(crate) by_comparison: BTreeMap<Hash, Vec<usize>>,
+    /// The place of each, by name.
+    pub(crate) by_name: BTreeMap<String, usize>,
 }
 
 impl RunsOfHost {
@@ -72,9 +74,12 @@ impl RunsOfHost {
                 }
             }
         }
+        let names = runs.iter().enumerate();
+        let by_name = names.map(|(at, past)| (past.name.clone(), at)).collect();
         Self {
             runs,
             by_comparison,
+            by_name,
         }
     }
 }
