@@ -145,7 +145,9 @@ fn another_hour(
     let counts = left * switching.max(speed).powi(2);
     let scatter = found.scatter.and(counts, HOURS_ASSUMED.1);
     let by_switches = left * switching.powi(2) > ASSUMED_PART * scatter.between().powi(2);
-    let is_wider = counts > SPEED_PART * found.scatter.variance;
+    // By what it adds to the part of switches.
+    let without = found.scatter.variance + left * switching.powi(2);
+    let is_wider = left * (speed.powi(2) - switching.powi(2)) > SPEED_PART * without;
     let by_host_speed = is_clear && speed > switching && is_wider;
     let here = &metric.ratio;
     let long_run = scatter.mean_over(&runs).ok()?;

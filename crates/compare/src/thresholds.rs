@@ -203,7 +203,8 @@ pub const MEMORY_RANGE: f64 = 1.25;
 /// speed: what one slow block shows is its own luck.
 pub const SPEED_SIDE: usize = 3;
 
-/// Chance that any difference is said to go with the host's speed that does not (Holm).
+/// Chance that any difference is said to go with the host's speed that does not (Holm); for "another hour"
+/// that of each cell by itself.
 pub const SPEED_FALSE: f64 = 0.05;
 
 /// A difference that goes with the host's speed is told if it moves by more than this share of δ, as with

@@ -5,7 +5,7 @@ use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Hours, HoursFrom, Metric};
 use deltabench_compare::thresholds::{HOUR_APART_MS, HOURS_ASSUMED, HOURS_SWITCH_US, MIN_BLOCKS};
 use deltabench_compare::words::ends;
-use deltabench_model::plan::Plan;
+use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::units::{count, index};
 use std::collections::BTreeSet;
 
@@ -154,6 +154,9 @@ pub(crate) fn unknown(
         _ if known.iter().all(|hours| hours.from == HoursFrom::Prior) => {
             "assumed, because this is one session, and this host has measured too little like it again"
         }
+        _ if only_by_host_speed(&known) => {
+            "in part assumed, because ratios seem to go with the speed of this host"
+        }
         _ => "in part assumed, because this host has measured too little like this run again",
     };
     let whole = plan.work.has_passes() || plan.work.is_embedded() || plan.experiment.is_some();
@@ -163,6 +166,12 @@ pub(crate) fn unknown(
         "; --sessions 4 measures several"
     };
     Some(format!("another hour: {why}{measured}"))
+}
+
+/// Whether no assumption takes part other than how far apart the speeds of hours are.
+fn only_by_host_speed(known: &[&Hours]) -> bool {
+    let mut assumed = known.iter().filter(|hours| hours.assumed);
+    assumed.all(|hours| hours.by_host_speed && matches!(hours.from, HoursFrom::Pair(_)))
 }
 
 /// What the two intervals mean, and which sessions are behind them.
@@ -203,7 +212,7 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
             "\"another hour\" that is assumed, if only in part, holds the figure of one more run in 95 of \
              100 cases, if hours differ by about {:.1} % (standard deviation) as on other hosts. Where one \
              side makes more context switches for one client, it allows for {HOURS_SWITCH_US:.1} µs more or \
-             less for each of them",
+             less for each of them, and where the ratio goes with the host's speed for that",
             100.0 * HOURS_ASSUMED.0
         ));
     }
@@ -218,13 +227,26 @@ fn by_host_speed(comparison: &Comparison) -> Option<String> {
         let hours = speed.and_then(|speed| speed.hours.as_ref());
         note(cell).is_some() && hours.is_some_and(|hours| hours.by_host_speed)
     };
+    let candidates: BTreeSet<ServerId> =
+        comparison.cells.iter().map(|cell| cell.candidate).collect();
+    let name = |cell: &CellComparison| {
+        let clients = match cell.clients {
+            1 => String::new(),
+            several => format!(" at {several} clients"),
+        };
+        let of = match candidates.len() {
+            0 | 1 => String::new(),
+            _ => format!(" of {}", cell.candidate_name),
+        };
+        format!("{}{clients}{of}", cell.workload)
+    };
     let cells = comparison.cells.iter().filter(is_wider);
-    let names: BTreeSet<&str> = cells.map(|cell| cell.workload.as_str()).collect();
+    let names: Vec<String> = cells.map(name).collect();
     (!names.is_empty()).then(|| {
-        let names = names.into_iter().collect::<Vec<&str>>().join(", ");
         format!(
-            "\"another hour\" of {names} is wider, because the ratio goes with the speed of the host: hours \
-             may be as fast as the fast blocks of this run, or as slow as its slow ones"
+            "\"another hour\" is wider for {}, because the ratio seems to go with the speed of the host: \
+             hours may be as fast as the fast blocks of this run, or as slow as its slow ones",
+            names.join(", ")
         )
     })
 }
@@ -264,7 +286,7 @@ mod tests {
         let hours = comparison.cells[1].metrics[0].hours.as_mut();
         hours.unwrap().by_host_speed = true;
         let told = meaning(&comparison, &context).join(" ");
-        let of = format!("of {} is wider", comparison.cells[1].workload);
+        let of = format!("is wider for {}", comparison.cells[1].workload);
         assert!(told.contains(&of), "{told}");
         for cell in &mut comparison.cells {
             cell.blocks = 4;

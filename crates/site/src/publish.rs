@@ -55,7 +55,7 @@ pub fn publish(
         only(lab, wanted)?;
     }
     let before = Manifest::open(directory)?;
-    before.save(directory)?;
+    before.begin(directory)?;
     let site = Site {
         directory,
         secrets: lab.secrets.stamp().to_owned(),
@@ -78,7 +78,7 @@ pub fn publish(
         }
     }
     site.clear(&mut made)?;
-    made.after.save(directory)?;
+    made.after.finish(directory)?;
     Ok(made.done)
 }
 
@@ -193,6 +193,9 @@ impl Made {
 impl Site<'_> {
     /// The lists as they are, if they follow from the same as now and are all there.
     fn lists_as_before(&self) -> Option<Made> {
+        if self.before.was_cut_short {
+            return None;
+        }
         let mut made = Made::default();
         for (name, file) in &self.before.files {
             if file.inputs.as_ref() == Some(&self.state) {

@@ -85,7 +85,7 @@ impl Secrets {
     }
 
     /// Differs if other words are withheld than those of single runs: what a run's own are is a part of its
-    /// entry, and its page has no others.
+    /// entry. A page of a run that has words of a later one keeps them until something else of it changes.
     pub(crate) fn stamp(&self) -> &str {
         &self.common
     }

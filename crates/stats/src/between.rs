@@ -218,7 +218,8 @@ impl Scatter {
     }
 
     /// This scatter and another reason to scatter between groups, of this variance that is known like one of
-    /// `df` degrees of freedom.
+    /// `df` degrees of freedom. Where `df` is larger than this one's own a small part may still make an
+    /// interval narrower.
     ///
     /// Source: Satterthwaite 1946, degrees of freedom of a sum of variances, but at most those of the better
     ///         known one. His rule is about measured variances: of two that are assumed the sum would seem

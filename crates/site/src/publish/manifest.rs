@@ -10,6 +10,9 @@ use std::path::Path;
 
 /// Its file. Without a leading dot, so that copying the folder with `*` takes it along.
 pub(super) const MANIFEST: &str = "deltabench-site.json";
+/// A file that is there while a site is brought up to date. If it is there before, that was cut short once:
+/// pages may be newer than the list says, and of the same length.
+const UNFINISHED: &str = "deltabench-site.unfinished";
 /// What it says it is. Version 1 also had what runs found, which is next to the store now.
 const FORMAT: (&str, u32) = ("deltabench.site", 2);
 
@@ -20,6 +23,9 @@ pub(super) struct Manifest {
     version: u32,
     /// By path within the folder.
     pub(super) files: BTreeMap<String, File>,
+    /// Whether whoever published last was cut short. Files that are not as listed are left out then.
+    #[serde(skip)]
+    pub(super) was_cut_short: bool,
 }
 
 /// A file that was written.
@@ -52,6 +58,7 @@ impl Default for Manifest {
             format: FORMAT.0.to_owned(),
             version: FORMAT.1,
             files: BTreeMap::new(),
+            was_cut_short: false,
         }
     }
 }
@@ -81,16 +88,40 @@ impl Manifest {
             let what = format!("{MANIFEST} is of format {} {}", known.format, known.version);
             return Err(foreign(directory, &what));
         }
-        Ok(Self {
+        let mut known = Self {
             version: newest,
+            was_cut_short: directory.join(UNFINISHED).exists(),
             ..known
-        })
+        };
+        if known.was_cut_short {
+            let is_as_listed = |name: &String, file: &mut File| {
+                let there = std::fs::read_to_string(directory.join(name));
+                there.is_ok_and(|text| hash(&text) == file.bytes)
+            };
+            known.files.retain(is_as_listed);
+        }
+        Ok(known)
+    }
+
+    /// Writes it, and that pages may be newer from now on.
+    ///
+    /// Errors: it cannot be written.
+    pub(super) fn begin(&self, directory: &Path) -> Result<(), Problem> {
+        self.save(directory)?;
+        replace(&directory.join(UNFINISHED), "")
+    }
+
+    /// Writes it as that of all pages.
+    ///
+    /// Errors: it cannot be written.
+    pub(super) fn finish(&self, directory: &Path) -> Result<(), Problem> {
+        self.save(directory)?;
+        let path = directory.join(UNFINISHED);
+        std::fs::remove_file(&path).map_err(|error| cannot_write(&path, &error))
     }
 
     /// Writes it, if it differs from what is there.
-    ///
-    /// Errors: it cannot be written.
-    pub(super) fn save(&self, directory: &Path) -> Result<(), Problem> {
+    fn save(&self, directory: &Path) -> Result<(), Problem> {
         let path = directory.join(MANIFEST);
         // Strings, numbers and lists alone: they always have a form in JSON.
         let text = serde_json::to_string(self).unwrap_or_default();

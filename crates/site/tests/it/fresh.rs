@@ -46,6 +46,40 @@ fn is_as_fresh(lab: &Path, site: &Path, how: How, what: &str) {
     assert_eq!(again.unchanged, files, "{what}");
 }
 
+#[test]
+fn after_a_publish_that_was_killed_all_pages_are_looked_at() {
+    let (lab, site) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    labs::lab(lab.path(), 4);
+    brought_up_to_date(lab.path(), site.path(), PLAIN);
+    // It has written pages of the same length, of a list and of a run, and not yet what they follow from.
+    let run = format!("run/{}.html", run_name(2));
+    let pages = ["runs.html", &run].map(|name| site.path().join(name));
+    let known = pages
+        .clone()
+        .map(|path| std::fs::read_to_string(path).unwrap());
+    let other = known.clone().map(|text| text.replacen("html", "HTML", 1));
+    let write = || {
+        for (path, text) in pages.iter().zip(&other) {
+            std::fs::write(path, text).unwrap();
+        }
+    };
+    write();
+    brought_up_to_date(lab.path(), site.path(), PLAIN);
+    let read = || {
+        pages
+            .clone()
+            .map(|path| std::fs::read_to_string(path).unwrap())
+    };
+    assert_eq!(
+        read(),
+        other,
+        "nobody looks at what nobody may have written"
+    );
+    std::fs::write(site.path().join("deltabench-site.unfinished"), "").unwrap();
+    is_as_fresh(lab.path(), site.path(), PLAIN, "after it was killed");
+    assert_eq!(read(), known);
+}
+
 /// A run of two builds of a repository.
 fn add_commit(store: &mut Store, name: &str, (hour, commit): (i64, &str)) {
     let mut plan = labs::plan(20);
