@@ -7,7 +7,7 @@ use deltabench_lab::store_problem;
 use deltabench_model::problem::Problem;
 
 /// The sources of all pages, with the script of reports (`build.rs`).
-pub(super) const PAGES: &str = env!("DELTABENCH_PAGES");
+pub(super) const PAGES: &str = env!("DELTABENCH_SITE_SOURCES");
 
 /// A hash of all that the pages of a site follow from, but for those that are files in the lab or read such
 /// files ([`Route::Stored`], [`Route::Execution`]): whatever a list may read is in it, whether it reads it or
