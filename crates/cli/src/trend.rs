@@ -15,7 +15,7 @@ use crate::console::{check_writable, is_stdout, print_stdout, say, to_json, widt
 use crate::failure::Failure;
 use crate::store::{open, store_problem};
 use deltabench_compare::comparison::Metric;
-use deltabench_lab::{Change, HostTrend, trends};
+use deltabench_lab::{Change, HostTrend, trends, workload};
 use deltabench_model::problem::{Problem, nearest};
 use deltabench_model::units::count;
 use deltabench_report::metric_word;
@@ -303,11 +303,6 @@ fn cells(host: &HostTrend, asked: &[String]) -> Result<Vec<usize>, Problem> {
     let is_asked = |cell: &str| asked.is_empty() || asked.iter().any(|name| means(name, cell));
     let chosen = named.iter().filter(|(_, name)| is_asked(name));
     Ok(chosen.map(|(at, _)| *at).collect())
-}
-
-/// `scan` of `scan@1`.
-pub fn workload(cell: &str) -> &str {
-    cell.split_once('@').map_or(cell, |(name, _)| name)
 }
 
 /// Whether a host has measured a version of this name.

@@ -49,7 +49,7 @@ pub use threads::{further_threads, side_by_side};
 pub use through::through;
 pub use trend::{
     Change, ComparedCell, Era, HostTrend, Judging, KnownRuns, TrendCell, TrendPoint, TrendRun,
-    Version, trends, version_line,
+    Version, trends, version_line, workload,
 };
 pub use withdrawal::cell_label;
 

@@ -24,6 +24,7 @@ use deltabench_trend::{Assumed, Build, Known, Measured, Network, Run, State, Sus
 use known::{JudgedRun, Said};
 pub use known::{Judging, KnownRuns};
 use means::NightVersions;
+pub use means::workload;
 pub use over_time::TrendPoint;
 pub use pairs::ComparedCell;
 use sha2::{Digest, Sha256};

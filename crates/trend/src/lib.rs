@@ -109,29 +109,38 @@ impl Measured {
             (true, false) => Some(known(to)?.values().copied().collect()),
             (false, true) => Some(known(from)?.values().map(|value| -value).collect()),
             (false, false) => {
-                let first = self.first_fair(from)?.max(self.first_fair(to)?);
-                let fair = self.blocks(to).into_iter().filter(|block| *block >= first);
-                let both = |block| Some(self.level(to, block)? - self.level(from, block)?);
-                Some(fair.filter_map(both).collect())
+                let mut fair: Vec<u32> = self.fair(from, to)?.collect();
+                fair.sort_unstable();
+                let step = |block| Some(self.level(to, block)? - self.level(from, block)?);
+                Some(fair.into_iter().filter_map(step).collect())
             }
         }
     }
 
-    /// The first block of a candidate that no look has chosen: the first one that its answer rests on.
-    fn first_fair(&self, version: usize) -> Option<u32> {
-        self.candidates.get(&version)?.keys().next().copied()
+    /// Whether two blocks or more have a contrast of both versions.
+    pub(crate) fn has_contrast(&self, from: usize, to: usize) -> bool {
+        match (from == self.base, to == self.base) {
+            (true, true) => false,
+            (true, false) => self.candidates.get(&to).is_some_and(|all| all.len() > 1),
+            (false, true) => self.has_contrast(to, from),
+            (false, false) => { self.fair(from, to) }.is_some_and(|mut all| all.nth(1).is_some()),
+        }
     }
 
-    /// All blocks of a candidate, in order.
-    pub(crate) fn blocks(&self, version: usize) -> Vec<u32> {
-        let of = |all: &BTreeMap<usize, BTreeMap<u32, f64>>| -> Vec<u32> {
-            let known = all.get(&version).into_iter();
-            known.flat_map(BTreeMap::keys).copied().collect()
-        };
-        let mut all = of(&self.candidates);
-        all.extend(of(&self.others));
-        all.sort_unstable();
-        all
+    /// The blocks that two candidates have, in no order, from the first one on that no look has chosen for
+    /// either of them: the first one that its answer rests on.
+    fn fair(&self, from: usize, to: usize) -> Option<impl Iterator<Item = u32>> {
+        let first = |version: usize| self.candidates.get(&version)?.keys().next().copied();
+        let first = first(from)?.max(first(to)?);
+        let is_fair = move |at: &u32| *at >= first && self.level(from, *at).is_some();
+        Some(self.blocks(to).filter(is_fair))
+    }
+
+    /// All blocks of a candidate, in no order.
+    pub(crate) fn blocks(&self, version: usize) -> impl Iterator<Item = u32> {
+        let all = [&self.candidates, &self.others].into_iter();
+        let own = all.filter_map(move |all| all.get(&version));
+        own.flat_map(BTreeMap::keys).copied()
     }
 
     /// The log-ratio of a version to the base in a block, whether or not its answer rests on that.
@@ -139,32 +148,8 @@ impl Measured {
         if version == self.base {
             return Some(0.0);
         }
-        let of =
-            |all: &BTreeMap<usize, BTreeMap<u32, f64>>| all.get(&version)?.get(&block).copied();
-        of(&self.candidates).or_else(|| of(&self.others))
-    }
-
-    /// Whether two blocks or more have a contrast of both versions.
-    pub(crate) fn has_contrast(&self, from: usize, to: usize) -> bool {
-        let own = |version: usize| {
-            self.candidates
-                .get(&version)
-                .is_some_and(|one| one.len() > 1)
-        };
-        let first = || Some(self.first_fair(from)?.max(self.first_fair(to)?));
-        match (from == self.base, to == self.base) {
-            (true, true) => false,
-            (true, false) => own(to),
-            (false, true) => own(from),
-            (false, false) => first().is_some_and(|first| {
-                let fair = |all: &BTreeMap<usize, BTreeMap<u32, f64>>| {
-                    let known = all.get(&to).into_iter().flat_map(BTreeMap::keys);
-                    let is_in_both = |at: &&u32| **at >= first && self.level(from, **at).is_some();
-                    known.filter(is_in_both).count()
-                };
-                fair(&self.candidates) + fair(&self.others) > 1
-            }),
-        }
+        let mut all = [&self.candidates, &self.others].into_iter();
+        all.find_map(|all| all.get(&version)?.get(&block).copied())
     }
 
     /// All versions in it, in their order.

@@ -61,10 +61,8 @@ pub fn trend(host: &HostTrend, cells: &[usize], anchor: Option<usize>, said: &[T
 }
 
 fn members(host: &HostTrend, mean: &TrendCell) -> Vec<Value> {
-    let cells = mean.members.iter().filter_map(|at| host.cells.get(*at));
-    cells
-        .map(|cell| json!({"cell": cell.name, "series": cell.key}))
-        .collect()
+    let cell = |cell: &TrendCell| json!({"cell": cell.name, "series": cell.key});
+    host.members(mean).map(cell).collect()
 }
 
 /// Changes of a host.

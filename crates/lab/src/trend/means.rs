@@ -60,11 +60,17 @@ impl Found {
 impl HostTrend {
     /// The names of the workloads of a cell, or of all cells of a mean.
     pub fn workloads(&self, cell: usize) -> BTreeSet<String> {
-        let known = self.cells.get(cell);
-        let own = known.map_or(&[][..], |cell| &cell.members);
-        let all = own.iter().filter_map(|at| self.cells.get(*at));
-        let all = all.chain(known.filter(|_| own.is_empty()));
+        let Some(cell) = self.cells.get(cell) else {
+            return BTreeSet::new();
+        };
+        let own = [cell].into_iter().filter(|cell| cell.members.is_empty());
+        let all = self.members(cell).chain(own);
         all.map(|cell| workload(&cell.name).to_owned()).collect()
+    }
+
+    /// The cells of a mean; none for a cell.
+    pub fn members<'a>(&'a self, mean: &'a TrendCell) -> impl Iterator<Item = &'a TrendCell> {
+        mean.members.iter().filter_map(|at| self.cells.get(*at))
     }
 
     /// Cells without means of them.
@@ -77,7 +83,7 @@ impl HostTrend {
 }
 
 /// `scan` of `scan@1`.
-fn workload(cell: &str) -> &str {
+pub fn workload(cell: &str) -> &str {
     cell.split_once('@').map_or(cell, |(name, _)| name)
 }
 

@@ -259,6 +259,39 @@ fn the_cells_of_a_night_have_a_mean() {
 }
 
 #[test]
+fn a_night_that_lacks_a_cell_has_no_mean() {
+    let mut lab = Lab::new();
+    let mut plan = night(2, 6);
+    let mut further = plan.cells[0].clone();
+    further.clients = 8;
+    plan.cells.push(further);
+    let store = &mut lab.store;
+    store.create_run("r1", &plan, RunState::Running, 0).unwrap();
+    let series = series_of(&plan, |name| Some(name.to_owned()));
+    store
+        .add_occasion("r1", &occasion("a", "6.1"), &series)
+        .unwrap();
+    small_run::keep_of(store, "r1", &[0.99; 4]);
+    store
+        .finish_run("r1", RunState::Finished, 5 * MINUTE)
+        .unwrap();
+    let cells = |lab: &Lab| -> Vec<String> {
+        let host = lab.trends().remove(0);
+        host.cells.into_iter().map(|cell| cell.name).collect()
+    };
+    let whole = cells(&lab);
+    assert_eq!(whole[4], "geometric mean of 4 cells");
+    let withdrawn = Invalidation {
+        cell: Some(CellId(1)),
+        reason: "a backup ran".to_owned(),
+        at_unix_ms: 5,
+    };
+    lab.store.invalidate("r1", &withdrawn).unwrap();
+    let left = ["point-query@1", "update-index@1", "point-query@8"];
+    assert_eq!(cells(&lab), left, "three would be enough for another mean");
+}
+
+#[test]
 fn a_night_tries_what_is_measured_today() {
     let mut lab = Lab::new();
     let old = night(2, 6);

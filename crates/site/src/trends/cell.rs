@@ -82,10 +82,9 @@ pub(crate) fn page(
 
 /// The cells of a mean.
 fn members(host: &HostTrend, mean: &TrendCell, key: &str, links: &Links) -> Markup {
-    let cells = mean.members.iter().filter_map(|at| host.cells.get(*at));
     html! { p {
         "The mean of the log-ratios of these cells, block by block, with δ of at most 1 %: "
-        @for (at, cell) in cells.enumerate() {
+        @for (at, cell) in host.members(mean).enumerate() {
             @if at > 0 { ", " }
             a href=(links.to(&Route::trend(&cell.key, key))) { (cell.name) }
         }
