@@ -17,8 +17,8 @@ use crate::side::{cell_verdict, cpu_bound, with_time};
 use crate::stalls::waits;
 use crate::tails;
 use crate::thresholds::{
-    ASSUMED_PART, HOURS_ASSUMED, HOURS_SWITCH_CPU_US, HOURS_SWITCH_US, LEVEL_DIFFERENT,
-    SPEED_FALSE, SPEED_PART, SWITCHING_MOST, TAIL_DELTA,
+    ASSUMED_PART, HOURS_ASSUMED, HOURS_ASSUMED_FAR, HOURS_OF_CHANGE, HOURS_SWITCH_CPU_US,
+    HOURS_SWITCH_US, LEVEL_DIFFERENT, SPEED_FALSE, SPEED_PART, SWITCHING_MOST, TAIL_DELTA,
 };
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::units::{count, to_f64};
@@ -106,6 +106,18 @@ pub struct Earlier {
     pub cell: Vec<Vec<EarlierRun>>,
     /// How those of each other cell of the host scattered: the same for all that ask.
     pub others: Vec<Arc<Repeated>>,
+    /// Whether both sides are of two branches, or made in different ways.
+    pub is_far: bool,
+}
+
+impl Earlier {
+    /// What is assumed of hours where too little was measured.
+    fn assumed(&self) -> (f64, f64) {
+        match self.is_far {
+            true => HOURS_ASSUMED_FAR,
+            false => HOURS_ASSUMED,
+        }
+    }
 }
 
 fn parts(runs: &[EarlierRun]) -> Vec<HourBlocks<'_>> {
@@ -113,7 +125,7 @@ fn parts(runs: &[EarlierRun]) -> Vec<HourBlocks<'_>> {
 }
 
 /// Adds to a single session what another hour would say, by what earlier runs of the host scattered, or by
-/// what is assumed where there are none ([`HOURS_ASSUMED`]).
+/// what is assumed where there are none ([`HOURS_ASSUMED`], [`HOURS_ASSUMED_FAR`]).
 ///
 /// Source: docs/measuring.md#sessions.
 pub fn foretell(comparison: &mut Comparison, earlier: impl Fn(&CellComparison, Metric) -> Earlier) {
@@ -138,17 +150,18 @@ fn another_hour(
     let runs: Vec<&[f64]> = pair.iter().map(|(_, blocks)| *blocks).collect();
     let level = cell.interval_level;
     let (found, from) = known(metric.metric, (&pair, &runs), earlier)?;
-    // An update may go with the host's speed because it switches more often: then both are one cause.
-    let switching = by_switching(cell, metric);
+    // An update may go with the host's speed because it switches more often, and all of it is a share of what
+    // the sides differ by: then they are one cause.
+    let told = by_switching(cell, metric).max(by_change(metric, earlier));
     let (speed, is_clear) = by_speed(cell, metric.metric);
     let left = given_way(runs.len() - 1);
-    let counts = left * switching.max(speed).powi(2);
+    let counts = left * told.max(speed).powi(2);
     let scatter = found.scatter.and(counts, HOURS_ASSUMED.1);
-    let by_switches = left * switching.powi(2) > ASSUMED_PART * scatter.between().powi(2);
-    // By what it adds to the part of switches.
-    let without = found.scatter.variance + left * switching.powi(2);
-    let is_wider = left * (speed.powi(2) - switching.powi(2)) > SPEED_PART * without;
-    let by_host_speed = is_clear && speed > switching && is_wider;
+    let by_counts = left * told.powi(2) > ASSUMED_PART * scatter.between().powi(2);
+    // By what it adds to the part of these.
+    let without = found.scatter.variance + left * told.powi(2);
+    let is_wider = left * (speed.powi(2) - told.powi(2)) > SPEED_PART * without;
+    let by_host_speed = is_clear && speed > told && is_wider;
     let here = &metric.ratio;
     let long_run = scatter.mean_over(&runs).ok()?;
     let next = scatter.next_like(&metric.blocks, &runs).ok()?;
@@ -170,7 +183,7 @@ fn another_hour(
         verdict: Judged::of_ratio(&another, blocks, of, p).verdict,
         another,
         from,
-        assumed: found.assumed || by_switches || by_host_speed,
+        assumed: found.assumed || by_counts || by_host_speed,
         by_host_speed,
         sd: scatter.between(),
         p,
@@ -193,7 +206,7 @@ fn known(
         .map(|runs| parts(runs))
         .chain([pair.to_vec()]);
     let others = earlier.others.iter().map(|one| &**one);
-    let (sd, df) = HOURS_ASSUMED;
+    let (sd, df) = earlier.assumed();
     let can_assume = matches!(metric, Metric::Throughput | Metric::ServerCpuPerOperation);
     let assumed = can_assume
         .then(|| Scatter::assumed(sd, df, runs).ok())
@@ -237,6 +250,19 @@ fn by_switching(cell: &CellComparison, metric: &MetricComparison) -> f64 {
     let moved = mean(&known).map_or(0.0, f64::abs);
     let most = SWITCHING_MOST * metric.ratio.estimate.ln().abs();
     moved.min(most)
+}
+
+/// By how much hours are assumed to move the log-ratio of a cell in proportion to it (standard deviation).
+///
+/// Shape:  0 for sides of one branch, and for all but throughput and CPU per operation.
+/// Source: docs/measuring.md#sessions.
+fn by_change(metric: &MetricComparison, earlier: &Earlier) -> f64 {
+    match metric.metric {
+        Metric::Throughput | Metric::ServerCpuPerOperation if earlier.is_far => {
+            HOURS_OF_CHANGE * metric.ratio.estimate.ln().abs()
+        }
+        _ => 0.0,
+    }
 }
 
 /// By how much hours are assumed to move the log-ratio of a cell because it goes with the host's speed

@@ -2,10 +2,9 @@
 
 use crate::comparison::{Metric, Verdict};
 use crate::thresholds::{LEVEL_DIFFERENT, LOPSIDED};
-use deltabench_model::units::count;
 use deltabench_stats::Interval;
 use deltabench_stats::binomial::symmetry_p;
-use deltabench_stats::clustered::ClusteredShare;
+use deltabench_stats::clustered::{ClusteredShare, Groups};
 use deltabench_stats::skewed::SkewedMean;
 use deltabench_stats::student::t_quantile;
 use deltabench_stats::summary::mean;
@@ -68,8 +67,7 @@ const METRICS: [(Metric, Known); 2] = [
 /// Source: an interval at level L holds 0 exactly if p ≥ 1 − L, because p and intervals follow one rule
 ///         (`deltabench_stats::skewed`). Interval of a share: [`ClusteredShare`], with runs as groups.
 pub fn coverage(entries: &[Entry]) -> Vec<Coverage> {
-    let runs = tallies(entries);
-    coverage_of(&runs.values().collect::<Vec<_>>())
+    Tally::of(tallies(entries).values()).coverage()
 }
 
 /// What the placebo cells of one run said, counted: what many runs say follows from it.
@@ -105,65 +103,77 @@ pub fn tallies(entries: &[Entry]) -> BTreeMap<String, RunTally> {
     runs
 }
 
-/// As [`coverage`], of runs in the order of their names.
-pub fn coverage_of(runs: &[&RunTally]) -> Vec<Coverage> {
-    let mut rows = Vec::new();
-    for (at, (metric, _)) in METRICS.iter().enumerate() {
-        let known = intervals(runs, at);
-        if known.is_empty() {
-            continue;
+/// What the placebo cells of many runs said, as sums: a further run is an addition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    called: CalledRuns,
+    /// Of each of [`METRICS`], the intervals that hold 0 among all, by level.
+    intervals: [[Groups; LEVELS.len()]; METRICS.len()],
+}
+
+impl Tally {
+    fn of<'a>(runs: impl Iterator<Item = &'a RunTally>) -> Self {
+        let mut all = Self::default();
+        runs.for_each(|run| all.add(run));
+        all
+    }
+
+    /// Adds a run.
+    pub fn add(&mut self, run: &RunTally) {
+        self.called.add(run.called);
+        for (levels, own) in self.intervals.iter_mut().zip(&run.intervals) {
+            for (groups, held) in levels.iter_mut().zip(own.held) {
+                groups.add(held, own.cells);
+            }
         }
-        let shares = shares(&known);
-        let effect = effect(&shares.map(|(share, _)| share));
-        rows.extend(
-            std::iter::zip(LEVELS, shares).map(|(level, (share, held))| {
-                let share = effect.map_or(share, |effect| share.with_effect(effect));
+    }
+
+    /// As [`coverage`].
+    pub fn coverage(&self) -> Vec<Coverage> {
+        let mut rows = Vec::new();
+        for ((metric, _), levels) in METRICS.iter().zip(&self.intervals) {
+            let effect = effect(levels);
+            let known = LEVELS.into_iter().zip(levels);
+            let known = known.filter(|(_, groups)| groups.number() > 0);
+            rows.extend(known.map(|(level, groups)| {
+                let share = share(groups, effect);
                 Coverage {
                     metric: *metric,
                     level,
-                    held,
-                    cells: known.iter().map(|own| own.cells).sum(),
-                    runs: count(known.len()),
+                    held: groups.succeeded(),
+                    cells: groups.members(),
+                    runs: groups.number(),
                     ci95: share.interval(LEVEL_DIFFERENT),
                     share,
                 }
-            }),
-        );
+            }));
+        }
+        rows
     }
-    rows
+
+    /// The last row of [`summarise`].
+    pub fn over_all(&self) -> FalseAlarmRate {
+        self.called.rate(None, self.shared_effect())
+    }
+
+    /// What the cells of a run have in common, over both metrics: the larger one.
+    fn shared_effect(&self) -> Option<f64> {
+        let of = self.intervals.iter().filter_map(|levels| effect(levels));
+        of.reduce(f64::max)
+    }
 }
 
-/// Those of a metric, of runs that have any.
-fn intervals(runs: &[&RunTally], metric: usize) -> Vec<Intervals> {
-    let own = runs.iter().filter_map(|run| run.intervals.get(metric));
-    own.filter(|own| own.cells > 0).copied().collect()
-}
-
-/// The share of intervals that hold 0 at each level, with runs as groups, and their number.
-fn shares(runs: &[Intervals]) -> [(ClusteredShare, u64); LEVELS.len()] {
-    let mut levels = 0..LEVELS.len();
-    LEVELS.map(|_| {
-        let at = levels.next().unwrap_or_default();
-        let held = |own: &Intervals| own.held.get(at).copied().unwrap_or_default();
-        let groups: Vec<(u64, u64)> = runs.iter().map(|own| (held(own), own.cells)).collect();
-        (ClusteredShare::new(&groups), runs.iter().map(held).sum())
-    })
+/// The share behind sums over groups, with what their members have in common where that is known.
+fn share(groups: &Groups, effect: Option<f64>) -> ClusteredShare {
+    let own = ClusteredShare::of(groups);
+    effect.map_or(own, |effect| own.with_effect(effect))
 }
 
 /// What the cells of a run have in common, as far as it is known: it shows best where many of them miss 0.
-fn effect(shares: &[ClusteredShare]) -> Option<f64> {
-    let effects = shares.iter().filter_map(ClusteredShare::effect);
+fn effect(levels: &[Groups]) -> Option<f64> {
+    let shares = levels.iter().map(ClusteredShare::of);
+    let effects = shares.filter_map(|share| share.effect());
     mean(&effects.collect::<Vec<_>>())
-}
-
-/// The same over both metrics, the larger one.
-fn shared_effect(runs: &[&RunTally]) -> Option<f64> {
-    (0..METRICS.len())
-        .filter_map(|metric| {
-            let shares = shares(&intervals(runs, metric));
-            effect(&shares.map(|(share, _)| share))
-        })
-        .reduce(f64::max)
 }
 
 /// The p behind a ratio of so many blocks of which only the 95 % interval was kept: exact where its blocks
@@ -216,24 +226,20 @@ impl FalseAlarmRate {
 ///         common, because false alarms are too few to show it. Symmetry: exact binomial test over runs.
 ///         docs/sources/statistics.md#placebo.
 pub fn summarise(entries: &[Entry]) -> Vec<FalseAlarmRate> {
-    let runs = tallies(entries);
-    let shared = shared_effect(&runs.values().collect::<Vec<_>>());
+    let all = Tally::of(tallies(entries).values());
+    let shared = all.shared_effect();
     let mut workloads: BTreeMap<&String, BTreeMap<&str, Called>> = BTreeMap::new();
     for entry in entries {
         let own = workloads.entry(&entry.workload).or_default();
         own.entry(&entry.run).or_default().add(entry.verdict);
     }
-    let all = rate(None, runs.values().map(|run| run.called), shared);
-    { workloads.into_iter() }
-        .map(|(name, runs)| rate(Some(name.clone()), runs.into_values(), shared))
-        .chain([all])
-        .collect()
-}
-
-/// The last row of [`summarise`], of runs in the order of their names.
-pub fn over_all(runs: &[&RunTally]) -> FalseAlarmRate {
-    let called = runs.iter().map(|run| run.called);
-    rate(None, called, shared_effect(runs))
+    let of_workload = |(name, runs): (&String, BTreeMap<&str, Called>)| {
+        let mut called = CalledRuns::default();
+        runs.into_values().for_each(|run| called.add(run));
+        called.rate(Some(name.clone()), shared)
+    };
+    let rows = workloads.into_iter().map(of_workload);
+    rows.chain([all.over_all()]).collect()
 }
 
 /// The cells of one run.
@@ -255,28 +261,41 @@ impl Called {
     }
 }
 
-fn rate(
-    workload: Option<String>,
-    runs: impl Iterator<Item = Called>,
-    shared: Option<f64>,
-) -> FalseAlarmRate {
-    let runs: Vec<Called> = runs.collect();
-    let sum = |of: fn(&Called) -> u64| runs.iter().map(of).sum::<u64>();
-    let more = |of: fn(&Called) -> bool| count(runs.iter().filter(|run| of(run)).count());
-    let groups = runs.iter().map(|run| (run.slower + run.faster, run.cells));
-    let share = ClusteredShare::new(&groups.collect::<Vec<_>>());
-    let share = shared.map_or(share, |effect| share.with_effect(effect));
-    FalseAlarmRate {
-        workload,
-        total: sum(|run| run.cells),
-        regressions: sum(|run| run.slower),
-        improvements: sum(|run| run.faster),
-        // One-sided 95 % is the upper end of two-sided 90 %.
-        upper95: share.interval(0.90).high,
-        symmetry_p: symmetry_p(
-            more(|run| run.faster > run.slower),
-            more(|run| run.slower > run.faster),
-        ),
+/// The cells of many runs.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct CalledRuns {
+    /// Cells called different among all.
+    groups: Groups,
+    all: Called,
+    /// Runs that called more cells slower, and those that called more faster.
+    more: (u64, u64),
+}
+
+impl CalledRuns {
+    fn add(&mut self, run: Called) {
+        let Called {
+            cells,
+            slower,
+            faster,
+        } = run;
+        self.groups.add(slower + faster, cells);
+        self.all.cells += cells;
+        self.all.slower += slower;
+        self.all.faster += faster;
+        self.more.0 += u64::from(slower > faster);
+        self.more.1 += u64::from(faster > slower);
+    }
+
+    fn rate(&self, workload: Option<String>, shared: Option<f64>) -> FalseAlarmRate {
+        FalseAlarmRate {
+            workload,
+            total: self.all.cells,
+            regressions: self.all.slower,
+            improvements: self.all.faster,
+            // One-sided 95 % is the upper end of two-sided 90 %.
+            upper95: share(&self.groups, shared).interval(0.90).high,
+            symmetry_p: symmetry_p(self.more.1, self.more.0),
+        }
     }
 }
 

@@ -7,8 +7,12 @@ const FEW: usize = 32;
 
 /// What a function makes of each item, in their order, whatever thread does which.
 pub(crate) fn map<T: Sync, U: Send>(items: &[T], make: impl Fn(&T) -> U + Sync) -> Vec<U> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    if threads == 1 || items.len() < FEW {
+    // Who asks for the number of cores has files of the kernel read, so few items do not ask.
+    let threads = match items.len() {
+        ..FEW => 1,
+        _ => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    if threads == 1 {
         return items.iter().map(make).collect();
     }
     let next = AtomicUsize::new(0);

@@ -443,9 +443,18 @@ pub const HOUR_APART_MS: i64 = 600_000;
 /// is worth. It takes part until what was measured again is worth as much.
 ///
 /// 95 % of hosts then have a standard deviation of a run about its mean over many hours between 0.35 and
-/// 1.7 %. Repeated runs of 17 against 18 on our machine had 0.7 %, consecutive point releases in published
-/// tables 1.0 to 1.2 % with all noise.
+/// 1.7 %. It is the most likely one of builds of one branch on our machine, and consecutive point releases in
+/// published tables had 1.0 to 1.2 % with all noise: docs/decisions/0064.
 pub const HOURS_ASSUMED: (f64, f64) = (0.005, 4.0);
+
+/// The same of versions of two branches, or made in different ways. On our machine 14.24 and 18.6 had 0.9 to
+/// 1.9 % in six cells over two days, and less within an evening: docs/decisions/0064.
+pub const HOURS_ASSUMED_FAR: (f64, f64) = (0.009, 4.0);
+
+/// Of such versions hours are assumed to move a ratio by this share of its logarithm, too (standard
+/// deviation): what one of them saves does not always cost the same. `hot-points` of 14.24 against 18.6,
+/// about +100 %, had 8 % of it over two days.
+pub const HOURS_OF_CHANGE: f64 = 0.05;
 
 /// What else is assumed of hours: microseconds of time by which the price of a context switch differs from
 /// hour to hour (standard deviation). It counts for the switches that one side makes more for each operation.

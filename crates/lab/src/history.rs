@@ -90,6 +90,7 @@ fn known_of(pair: &Pair, metric: Metric, figures: &Figures<'_>, cells: &Scattere
     let others = { cells.iter() }.filter(|(other, _)| other.0 == pair.kind && ***other != cell);
     let mut known = Earlier {
         others: others.map(|(_, scattered)| Arc::clone(scattered)).collect(),
+        is_far: pair.is_far(),
         ..Earlier::default()
     };
     for (same, set) in figures.get(&cell).into_iter().flatten() {
@@ -173,7 +174,7 @@ fn earlier(
     let mut look = Look::new((judged, own, began), known);
     let kinds: BTreeSet<Kind> = own.iter().map(|pair| pair.kind).collect();
     let mut kept: Vec<(usize, BTreeSet<Hash>)> = Vec::new();
-    for (at, past) in known.runs.iter().enumerate().rev() {
+    for (at, past) in known.runs.iter().enumerate().take(look.until).rev() {
         if kept.len() == MOST {
             break;
         }
@@ -208,6 +209,8 @@ fn earlier(
 /// The runs of a host, as a run sees them that began later.
 struct Look<'a> {
     known: &'a RunsOfHost,
+    /// How many of them began before it: later ones cannot have ended.
+    until: usize,
     /// The place of the run itself.
     own: Option<usize>,
     /// That of the run that it measures again: that one was selected by what it found.
@@ -231,6 +234,7 @@ impl<'a> Look<'a> {
         let place = |name: &String| known.by_name.get(name).copied();
         Self {
             known,
+            until: known.runs.partition_point(|past| past.began_ms < began),
             own: place(&judged.run),
             selected: judged.plan.confirms.as_ref().and_then(place),
             began,
@@ -255,6 +259,7 @@ impl<'a> Look<'a> {
             };
             let mut last: Option<i64> = None;
             let all = self.known.by_comparison.get(same).into_iter().flatten();
+            let all = all.take_while(|at| **at < self.until);
             for at in all.filter(|at| self.may_count(**at)) {
                 let Some(past) = self.known.runs.get(*at) else {
                     continue;
@@ -273,12 +278,18 @@ impl<'a> Look<'a> {
         self.counted.entry(*same).or_default()
     }
 
-    /// The hours of these runs, by their places.
+    /// The hours of these runs, by their places. They are counted from the last one that surely begins before
+    /// the first of these.
     fn hours(&self, wanted: &[usize]) -> BTreeMap<usize, usize> {
         let mut hour = Hour::default();
         let last = wanted.iter().max().map_or(0, |last| last + 1);
+        let first = wanted
+            .iter()
+            .min()
+            .map_or(last, |first| self.known.hour_of(*first));
         let runs = self.known.runs.iter().enumerate().take(last);
-        runs.filter(|(at, _)| self.may_count(*at))
+        runs.skip(first)
+            .filter(|(at, _)| self.may_count(*at))
             .map(|(at, past)| (at, hour.of((past.began_ms, past.ended_ms), self.began)))
             .filter(|(at, _)| wanted.contains(at))
             .collect()
@@ -288,6 +299,7 @@ impl<'a> Look<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_testkit::{labs, year};
 
     #[test]
     fn runs_that_follow_each_other_have_one_hour_whatever_they_compare() {
@@ -296,5 +308,53 @@ mod tests {
         let mut of = |began: i64| hour.of((began * minute, (began + 2) * minute), 100 * minute);
         let found = [0, 5, 10, 40, 45, 60, 85, 92].map(&mut of);
         assert_eq!(found, [1, 1, 1, 2, 2, 3, 4, 0]);
+    }
+
+    #[test]
+    fn hours_that_are_counted_from_a_place_are_those_that_are_counted_from_the_first_run() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = Store::open(place.path()).unwrap();
+        // Each takes ten minutes: some begin before others have ended.
+        let minutes = [0, 12, 15, 40, 61, 62, 63, 75, 200, 205, 219, 230, 251, 500];
+        for (number, minute) in (0_u32..).zip(minutes) {
+            let name = labs::run_name(number);
+            let at = year::after(0) + minute * 60_000;
+            year::add_night(&mut store, (&name, number), at, 1);
+        }
+        let past = PastRuns::read(&store).unwrap();
+        let known = past.of_host(&past.all()[0].brief.host).unwrap();
+        assert_eq!(known.runs.len(), minutes.len());
+        let mut begins_later = 0;
+        for own in 0..known.runs.len() {
+            let began = known.runs[own].began_ms;
+            let look = Look {
+                known,
+                until: own,
+                own: Some(own),
+                selected: own.checked_sub(2),
+                began,
+                repeated: BTreeSet::new(),
+                counted: BTreeMap::new(),
+            };
+            let runs = known.runs.iter().enumerate();
+            let ended = runs.filter(|(at, _)| look.may_count(*at));
+            let mut hour = Hour::default();
+            let from_first: Vec<(usize, usize)> = ended
+                .map(|(at, past)| (at, hour.of((past.began_ms, past.ended_ms), began)))
+                .collect();
+            for first in 0..from_first.len() {
+                let wanted: Vec<usize> = from_first[first..].iter().map(|(at, _)| *at).collect();
+                let found = look.hours(&wanted);
+                begins_later += usize::from(known.hour_of(wanted[0]) > 0);
+                for pair in from_first[first..].windows(2) {
+                    let [(one, before), (other, after)] = pair else {
+                        continue;
+                    };
+                    let apart = (found[other] > found[one], found[other] == 0);
+                    assert_eq!(apart, (after > before, *after == 0), "{own} {pair:?}");
+                }
+            }
+        }
+        assert!(begins_later > 30, "{begins_later}");
     }
 }

@@ -64,6 +64,11 @@ impl Pair {
     pub(crate) fn is(&self, cell: &CellComparison) -> bool {
         self.cell == cell.cell && self.candidate == cell.candidate
     }
+
+    /// Whether its sides are of two branches, or made in different ways.
+    pub(crate) fn is_far(&self) -> bool {
+        self.kind.0 == Kin::Far
+    }
 }
 
 /// The candidates of a run in its cells.

@@ -7,6 +7,7 @@ use crate::placebos::Ledger;
 use crate::store_problem;
 use crate::told::Told;
 use deltabench_compare::comparison::Metric;
+use deltabench_compare::thresholds::HOUR_APART_MS;
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use std::collections::{BTreeMap, VecDeque};
@@ -60,6 +61,8 @@ pub(crate) struct RunsOfHost {
     pub(crate) by_comparison: BTreeMap<Hash, Vec<usize>>,
     /// The place of each, by name.
     pub(crate) by_name: BTreeMap<String, usize>,
+    /// For each the place of the last one up to it that began an hour after all before it had ended.
+    hours: Vec<usize>,
 }
 
 impl RunsOfHost {
@@ -76,11 +79,25 @@ impl RunsOfHost {
         }
         let names = runs.iter().enumerate();
         let by_name = names.map(|(at, past)| (past.name.clone(), at)).collect();
+        let (mut ended, mut hour) = (None, 0);
+        let begun = |(at, past): (usize, &Arc<Past>)| {
+            if ended.is_none_or(|ended: i64| past.began_ms - ended >= HOUR_APART_MS) {
+                hour = at;
+            }
+            ended = ended.max(Some(past.ended_ms));
+            hour
+        };
         Self {
+            hours: runs.iter().enumerate().map(begun).collect(),
             runs,
             by_comparison,
             by_name,
         }
+    }
+
+    /// The place of a run up to this one that begins an hour, whichever of the runs count.
+    pub(crate) fn hour_of(&self, at: usize) -> usize {
+        self.hours.get(at).copied().unwrap_or(0)
     }
 }
 

@@ -2,8 +2,7 @@
 
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::ledger::{
-    Coverage, Entry, FalseAlarmRate, RunTally, coverage, coverage_of, over_all, p_of_interval,
-    summarise, tallies,
+    Coverage, Entry, FalseAlarmRate, RunTally, Tally, coverage, p_of_interval, summarise, tallies,
 };
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::plan::{Plan, Stopping};
@@ -60,8 +59,8 @@ pub(crate) fn results(
 pub(crate) struct Ledger {
     /// The host of each run, and when it was judged, milliseconds since 1970.
     runs: BTreeMap<String, (String, i64)>,
-    /// When each run of a host was judged, and what it said; by name.
-    hosts: BTreeMap<String, Vec<(i64, RunTally)>>,
+    /// When each run of a host was judged, oldest first, and what all had said by then.
+    hosts: BTreeMap<String, Vec<(i64, Tally)>>,
 }
 
 impl Ledger {
@@ -72,11 +71,15 @@ impl Ledger {
             let known = ledger.runs.entry(line.run.clone());
             known.or_insert_with(|| (result.host.clone(), result.finished_unix_ms));
         }
-        for (run, tally) in tallies(&{ lines.iter().filter_map(entry) }.collect::<Vec<_>>()) {
-            if let Some((host, end)) = ledger.runs.get(&run) {
-                let host = ledger.hosts.entry(host.clone()).or_default();
-                host.push((*end, tally));
-            }
+        let tallies = tallies(&{ lines.iter().filter_map(entry) }.collect::<Vec<_>>());
+        let ended = |(run, own)| Some((ledger.runs.get(run)?, own));
+        let mut runs: Vec<(&(String, i64), &RunTally)> = tallies.iter().filter_map(ended).collect();
+        runs.sort_by_key(|((_, end), _)| *end);
+        for ((host, end), own) in runs {
+            let host = ledger.hosts.entry(host.clone()).or_default();
+            let mut all = host.last().map(|(_, all)| all.clone()).unwrap_or_default();
+            all.add(own);
+            host.push((*end, all));
         }
         ledger
     }
@@ -88,14 +91,15 @@ impl Ledger {
     pub(crate) fn so_far(&self, run: &str, machine: &str, ended_ms: i64) -> Option<FalseAlarms> {
         let own = self.runs.get(run);
         let (host, end) = own.map_or((machine, ended_ms), |(host, end)| (host.as_str(), *end));
-        let until = self.hosts.get(host)?.iter().filter(|(at, _)| *at <= end);
-        let until: Vec<&RunTally> = until.map(|(_, tally)| tally).collect();
-        let all = over_all(&until);
+        let runs = self.hosts.get(host)?;
+        let until = runs.partition_point(|(at, _)| *at <= end);
+        let (_, said) = runs.get(until.checked_sub(1)?)?;
+        let all = said.over_all();
         (all.total > 0).then(|| FalseAlarms {
             flagged: all.flagged(),
             total: all.total,
             upper_bound: all.upper95,
-            coverage: coverage_of(&until),
+            coverage: said.coverage(),
         })
     }
 }

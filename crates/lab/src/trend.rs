@@ -14,7 +14,7 @@ use crate::past::Past;
 use crate::past_runs::PastRuns;
 pub use anchors::Era;
 use deltabench_compare::comparison::Metric;
-use deltabench_compare::thresholds::HOURS_ASSUMED;
+use deltabench_compare::thresholds::{HOURS_ASSUMED, HOURS_ASSUMED_FAR};
 use deltabench_model::installation::Installation;
 use deltabench_model::occasion::HostClass;
 use deltabench_model::plan::{CellId, PlannedServer, ServerId};
@@ -31,6 +31,13 @@ use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use watched::{Keeper, watched};
+
+/// What is assumed of hours, as in the report of a run.
+const ASSUMED: Assumed = Assumed {
+    near: HOURS_ASSUMED.0,
+    far: HOURS_ASSUMED_FAR.0,
+    df: HOURS_ASSUMED.1,
+};
 
 /// Characters of an identifier of a change.
 const ID: usize = 8;
@@ -361,9 +368,7 @@ impl Found {
             store,
             of: format!("{} {machine} {:?}", metric.key(), self.class),
         });
-        let (sd, df) = HOURS_ASSUMED;
-        let assumed = Assumed { sd, df };
-        let watch = watched(&self.measured, builds.clone(), assumed, keeper.as_ref());
+        let watch = watched(&self.measured, builds.clone(), ASSUMED, keeper.as_ref());
         let mut trend = HostTrend {
             metric,
             machine,
@@ -398,8 +403,7 @@ impl Found {
 impl HostTrend {
     /// The levels of a cell relative to a version, by their numbers; `None` if no run has that version.
     pub fn network(&self, cell: usize, anchor: usize) -> Option<Network> {
-        let (sd, df) = HOURS_ASSUMED;
-        let known = (&*self.known, Assumed { sd, df });
+        let known = (&*self.known, ASSUMED);
         Network::knowing((cell, anchor), &self.measured, &self.builds, known)
     }
 

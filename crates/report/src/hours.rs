@@ -3,7 +3,9 @@
 use crate::context::{ReportContext, SessionLine};
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Hours, HoursFrom, Metric};
-use deltabench_compare::thresholds::{HOUR_APART_MS, HOURS_ASSUMED, HOURS_SWITCH_US, MIN_BLOCKS};
+use deltabench_compare::thresholds::{
+    HOUR_APART_MS, HOURS_ASSUMED, HOURS_ASSUMED_FAR, HOURS_OF_CHANGE, HOURS_SWITCH_US, MIN_BLOCKS,
+};
 use deltabench_compare::words::ends;
 use deltabench_model::plan::{Plan, ServerId};
 use deltabench_model::units::{count, index};
@@ -210,10 +212,13 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
     if any(|hours| hours.assumed) {
         list.push(format!(
             "\"another hour\" that is assumed, if only in part, holds the figure of one more run in 95 of \
-             100 cases, if hours differ by about {:.1} % (standard deviation) as on other hosts. Where one \
-             side makes more context switches for one client, it allows for {HOURS_SWITCH_US:.1} µs more or \
-             less for each of them, and where the ratio goes with the host's speed for that",
-            100.0 * HOURS_ASSUMED.0
+             100 cases, if hours differ by about {:.1} % (standard deviation) between builds of one branch, \
+             and by {:.1} % and {:.0} % of the difference between others. Where one side makes more context \
+             switches for one client, it allows for {HOURS_SWITCH_US:.1} µs more or less for each of them, \
+             and where the ratio goes with the host's speed for that",
+            100.0 * HOURS_ASSUMED.0,
+            100.0 * HOURS_ASSUMED_FAR.0,
+            100.0 * HOURS_OF_CHANGE
         ));
     }
     list.extend(by_host_speed(comparison));
@@ -276,6 +281,7 @@ mod tests {
             pair: Vec::new(),
             cell: Vec::new(),
             others: Vec::new(),
+            is_far: false,
         };
         foretell(&mut comparison, nothing);
         let context = ReportContext::default();

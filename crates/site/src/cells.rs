@@ -101,9 +101,9 @@ pub(crate) fn list(lab: &Lab, links: &Links) -> Page {
 }
 
 /// What a run found in the series.
-struct Point {
-    entry: Arc<Entry>,
-    outcome: Outcome,
+struct Point<'a> {
+    entry: &'a Entry,
+    outcome: &'a Outcome,
 }
 
 /// A series; `None` for one that no run has.
@@ -118,7 +118,16 @@ pub(crate) fn page(
     let Some(series) = series(lab, is).into_iter().next() else {
         return Ok(None);
     };
-    let (points, missing) = points(lab, &series)?;
+    // The same runs whatever becomes known of them.
+    let entries = Arc::clone(&lab.entries);
+    let older = series.runs.len().saturating_sub(POINTS);
+    let newest = series.runs.iter().skip(older);
+    let newest = newest.filter_map(|run| entries.get(lab.place(run)?));
+    let newest: Vec<&Entry> = newest.collect();
+    let (known, missing) = lab.outcomes_of(newest.into_iter())?;
+    let points: Vec<Point<'_>> = { known.iter() }
+        .flat_map(|(entry, found)| points(entry, found, &series))
+        .collect();
     let trend = Route::Trend(series.key.clone(), series.host.clone());
     let trend = crate::trends::all(lab)?.contains(&trend).then_some(trend);
     let lab = &*lab;
@@ -147,37 +156,24 @@ pub(crate) fn page(
     Ok(Some(Page::html(framed(&frame)).that_waits(missing > 0)))
 }
 
-fn points(lab: &mut Lab, series: &Series) -> Result<(Vec<Point>, usize), Problem> {
-    let (mut points, mut missing) = (Vec::new(), 0);
-    for run in series.runs.iter().rev().take(POINTS).rev() {
-        let Some(found) = lab.outcomes(run)? else {
-            missing += 1;
-            continue;
-        };
-        let Some(entry) = lab.entry(run).cloned().map(Arc::new) else {
-            continue;
-        };
-        let is_it = |outcome: &Outcome| {
-            let cell = entry.cell(outcome.cell);
-            cell.is_some_and(|cell| cell.key == series.key)
-        };
-        let own = { found.iter() }.filter(|one| one.ratio.is_some() && is_it(one));
-        points.extend(own.cloned().map(|outcome| Point {
-            entry: Arc::clone(&entry),
-            outcome,
-        }));
-    }
-    Ok((points, missing))
+/// What a run found in a series.
+fn points<'a>(entry: &'a Entry, found: &'a [Outcome], series: &Series) -> Vec<Point<'a>> {
+    let is_it = |outcome: &&Outcome| {
+        let cell = entry.cell(outcome.cell);
+        outcome.ratio.is_some() && cell.is_some_and(|cell| cell.key == series.key)
+    };
+    let own = found.iter().filter(is_it);
+    own.map(|outcome| Point { entry, outcome }).collect()
 }
 
 fn body(
     (series, trend): (&Series, Option<&Route>),
-    (points, missing): (&[Point], usize),
+    (points, missing): (&[Point<'_>], usize),
     host: Option<&Host>,
     lab: &Lab,
     links: &Links,
 ) -> Markup {
-    let mut bases: BTreeMap<&str, Vec<&Point>> = BTreeMap::new();
+    let mut bases: BTreeMap<&str, Vec<&Point<'_>>> = BTreeMap::new();
     for point in points {
         if let Some(base) = point.entry.base() {
             bases.entry(&base.identity).or_default().push(point);
@@ -210,7 +206,7 @@ fn body(
     }
 }
 
-fn table(points: &[&Point], links: &Links) -> Markup {
+fn table(points: &[&Point<'_>], links: &Links) -> Markup {
     html! {
         div.scroll { table.list {
             thead { tr {

@@ -2,7 +2,7 @@
 
 use crate::entry::Entry;
 use crate::frame::{Frame, cell_link, framed, moment, pair, run_link, verdict, waits};
-use crate::lab::Lab;
+use crate::lab::{Found, Lab};
 use crate::outcome::Outcome;
 use crate::route::{Links, Route};
 use crate::written::Page;
@@ -35,20 +35,17 @@ pub(crate) fn changes(lab: &mut Lab) -> Result<(Vec<Change>, usize), Problem> {
         .take(RECENT)
         .cloned()
         .collect();
-    let (mut changes, mut missing) = (Vec::new(), 0);
-    for entry in newest {
-        let Some(found) = lab.outcomes(&entry.name)? else {
-            missing += 1;
-            continue;
-        };
-        let changed = { found.iter() }
+    let (known, missing) = lab.outcomes_of(newest.iter())?;
+    let changed = |(entry, found): (&Entry, Found)| -> Vec<Change> {
+        { found.iter() }
             .filter(|outcome| outcome.verdict().is_change() && !outcome.withdrawn)
-            .cloned();
-        changes.extend(changed.map(|outcome| Change {
-            entry: entry.clone(),
-            outcome,
-        }));
-    }
+            .map(|outcome| Change {
+                entry: entry.clone(),
+                outcome: outcome.clone(),
+            })
+            .collect()
+    };
+    let mut changes: Vec<Change> = known.into_iter().flat_map(changed).collect();
     let rank = |change: &Change| {
         let is_better = change.outcome.verdict() == Verdict::Improvement;
         (is_better, -change.outcome.at_least())

@@ -17,7 +17,7 @@ use deltabench_model::problem::Problem;
 use deltabench_report::ReportContext;
 use deltabench_store::{Kept, LOCK_NAME, RunState, Store};
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,6 +38,12 @@ pub type Places = fn(&[&Installation]) -> Vec<String>;
 pub(crate) fn is_locked(store: &Store) -> bool {
     deltabench_proc::locks::is_locked(&store.lab().join(LOCK_NAME))
 }
+
+/// What a run found, in the order of its report.
+pub(crate) type Found = Arc<Vec<Outcome>>;
+
+/// What some runs found, of those that are known, and how many are not known yet.
+type FoundOf<'a> = (Vec<(&'a Entry, Found)>, usize);
 
 /// What pages need of an analysis.
 #[derive(Debug)]
@@ -79,7 +85,7 @@ pub struct Lab {
     /// All runs, oldest first.
     pub(crate) entries: Arc<Vec<Entry>>,
     /// The places of runs in `entries`, by name and by name as a part of a path.
-    index: BTreeMap<String, usize>,
+    index: HashMap<String, usize>,
     /// Those of all runs, where `entries` may be a part.
     stamps: Stamps,
     relations: Relations,
@@ -89,7 +95,7 @@ pub struct Lab {
     /// The same with their settings, by identity.
     servers: OnceCell<BTreeMap<String, Known>>,
     /// What runs found, by run, with the stamp of what it was read from.
-    outcomes: BTreeMap<String, (String, Arc<Vec<Outcome>>)>,
+    outcomes: HashMap<String, (String, Found)>,
     pages: BTreeMap<Route, Page>,
     kept_bytes: usize,
     /// The run that is measured now.
@@ -137,13 +143,13 @@ impl Lab {
             store,
             shows_hosts,
             entries: Arc::default(),
-            index: BTreeMap::new(),
+            index: HashMap::new(),
             stamps: Stamps::default(),
             relations: Relations::default(),
             versions: OnceCell::new(),
             servers: OnceCell::new(),
             version: 0,
-            outcomes: BTreeMap::new(),
+            outcomes: HashMap::new(),
             pages: BTreeMap::new(),
             kept_bytes: 0,
             measured: None,
@@ -189,7 +195,7 @@ impl Lab {
 
     /// Takes what another thread found in the same lab.
     pub(crate) fn know(&mut self, other: &mut Self) {
-        self.outcomes.append(&mut other.outcomes);
+        self.outcomes.extend(other.outcomes.drain());
     }
 
     /// Knows what another thread knows of the same lab.
@@ -422,22 +428,41 @@ impl Lab {
     }
 
     /// What a run depends on: its own records, runs that belong to it, and those that ended before it did.
-    pub(crate) fn stamp_of(&self, entry: &Entry) -> String {
+    pub(crate) fn stamp_of(&self, entry: &Entry) -> &str {
         self.stamps.of_run(&entry.name)
+    }
+
+    /// What these runs found, of those that are known, and how many are not known yet.
+    ///
+    /// Errors: the store cannot be read.
+    pub(crate) fn outcomes_of<'a>(
+        &mut self,
+        runs: impl Iterator<Item = &'a Entry>,
+    ) -> Result<FoundOf<'a>, Problem> {
+        let (mut all, mut missing) = (Vec::new(), 0);
+        for entry in runs {
+            match self.outcomes(&entry.name)? {
+                Some(found) => all.push((entry, found)),
+                None => missing += 1,
+            }
+        }
+        Ok((all, missing))
     }
 
     /// What a run found, from an analysis unless that is known; `None` while a measured run must not be
     /// disturbed.
     ///
     /// Errors: the store cannot be read.
-    pub(crate) fn outcomes(&mut self, name: &str) -> Result<Option<Arc<Vec<Outcome>>>, Problem> {
+    pub(crate) fn outcomes(&mut self, name: &str) -> Result<Option<Found>, Problem> {
         let Some(entry) = self.entry(name) else {
             return Ok(None);
         };
-        let (name, stamp) = (entry.name.clone(), self.stamp_of(entry));
-        if let Some((_, found)) = self.outcomes.get(&name).filter(|(of, _)| *of == stamp) {
+        let stamp = self.stamp_of(entry);
+        let known = self.outcomes.get(&entry.name);
+        if let Some((_, found)) = known.filter(|(of, _)| of == stamp) {
             return Ok(Some(Arc::clone(found)));
         }
+        let (name, stamp) = (entry.name.clone(), stamp.to_owned());
         if let Some(found) = self.kept_outcomes(&name, &stamp) {
             let found = Arc::new(found);
             self.outcomes.insert(name, (stamp, Arc::clone(&found)));
@@ -458,11 +483,12 @@ impl Lab {
     pub(crate) fn read_outcomes(&mut self) {
         for (name, kept) in self.store.all_kept(OUTCOMES) {
             let stamp = self.stamps.of_run(&name);
-            let is_known = self.outcomes.get(&name).is_some_and(|(of, _)| *of == stamp);
+            let is_known = self.outcomes.get(&name).is_some_and(|(of, _)| of == stamp);
             if is_known || kept.made_from != stamp {
                 continue;
             }
             if let Ok(found) = serde_json::from_str(&kept.value) {
+                let stamp = stamp.to_owned();
                 self.outcomes.insert(name, (stamp, Arc::new(found)));
             }
         }
@@ -494,8 +520,7 @@ impl Lab {
             context,
         });
         let found = Outcome::all(&read.comparison, &read.context.invalidations);
-        let stamp = self.entry(name).map(|entry| self.stamp_of(entry));
-        let stamp = stamp.unwrap_or_default();
+        let stamp = self.stamps.of_run(name).to_owned();
         if let Ok(value) = serde_json::to_string(&found) {
             let made_from = stamp.clone();
             self.store.keep(OUTCOMES, name, &Kept { made_from, value });

@@ -3,7 +3,7 @@
 use crate::digest::digest;
 use crate::entry::Entry;
 use deltabench_lab::ANALYSIS;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Of all runs of a lab.
 ///
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stamps {
     /// By run.
-    runs: BTreeMap<String, String>,
+    runs: HashMap<String, String>,
 }
 
 impl Stamps {
@@ -45,8 +45,8 @@ impl Stamps {
     }
 
     /// That of a run; empty for one that the lab does not have.
-    pub(crate) fn of_run(&self, name: &str) -> String {
-        self.runs.get(name).cloned().unwrap_or_default()
+    pub(crate) fn of_run(&self, name: &str) -> &str {
+        self.runs.get(name).map_or("", String::as_str)
     }
 }
 

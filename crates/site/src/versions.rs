@@ -1,8 +1,8 @@
 //! Builds: where each was measured, against what, and what came of it.
 
-use crate::entry::{COUNT, Entry, Version};
+use crate::entry::{COUNT, Entry, Server, Version};
 use crate::frame::{Frame, cell_link, framed, host_link, moment, pair, run_link, verdict, waits};
-use crate::lab::Lab;
+use crate::lab::{Found, Lab};
 use crate::outcome::Outcome;
 use crate::route::{Links, Route};
 use crate::written::Page;
@@ -69,11 +69,15 @@ pub(crate) fn page(lab: &mut Lab, key: &str, links: &Links) -> Result<Option<Pag
     let Some((version, places)) = known.find(|(version, _)| version.key == key).cloned() else {
         return Ok(None);
     };
-    let runs = places.iter().filter_map(|at| lab.entries.get(*at)).cloned();
-    let runs: Vec<Arc<Entry>> = runs.map(Arc::new).collect();
-    let (rows, missing) = rows(lab, &runs, key)?;
+    // The same runs whatever becomes known of them.
+    let entries = Arc::clone(&lab.entries);
+    let runs: Vec<&Entry> = places.iter().filter_map(|at| entries.get(*at)).collect();
+    // More instructions are not slower: what was counted is on the page of its run.
+    let judged = runs.iter().filter(|entry| entry.kind != COUNT).copied();
+    let (found, missing) = lab.outcomes_of(judged)?;
+    let rows = rows(&found, key);
     let lab = &*lab;
-    let newest: Vec<&Entry> = { runs.iter().take(ROWS / 4) }.map(Arc::as_ref).collect();
+    let newest = runs.get(..runs.len().min(ROWS / 4)).unwrap_or_default();
     let body = html! {
         h1 { (version.target) }
         p.muted {
@@ -90,7 +94,7 @@ pub(crate) fn page(lab: &mut Lab, key: &str, links: &Links) -> Result<Option<Pag
         }
         section {
             h2 { "Runs" }
-            (crate::runs::table(&newest, lab, links))
+            (crate::runs::table(newest, lab, links))
         }
     };
     let frame = Frame {
@@ -102,36 +106,25 @@ pub(crate) fn page(lab: &mut Lab, key: &str, links: &Links) -> Result<Option<Pag
     Ok(Some(Page::html(framed(&frame)).that_waits(missing > 0)))
 }
 
-type Row = (Arc<Entry>, Outcome);
+type Row<'a> = (&'a Entry, &'a Outcome);
 
 /// What the runs found of a build as base or candidate, by cell, the newest of each first.
-fn rows(lab: &mut Lab, runs: &[Arc<Entry>], key: &str) -> Result<(Vec<Row>, usize), Problem> {
-    let (mut rows, mut missing) = (Vec::new(), 0);
-    // More instructions are not slower: what was counted is on the page of its run.
-    for entry in runs.iter().filter(|entry| entry.kind != COUNT) {
-        let Some(found) = lab.outcomes(&entry.name)? else {
-            missing += 1;
-            continue;
-        };
-        let is_base = entry.base().is_some_and(|base| base.version.key == key);
-        let is_it = |outcome: &Outcome| {
-            let server = entry.server(outcome.candidate);
-            is_base || server.is_some_and(|server| server.version.key == key)
-        };
-        let own = found.iter().filter(|outcome| is_it(outcome)).cloned();
-        rows.extend(own.map(|outcome| (Arc::clone(entry), outcome)));
-    }
-    let name = |(entry, outcome): &Row| {
-        entry
-            .cell(outcome.cell)
-            .map_or_else(String::new, |cell| cell.name.clone())
+fn rows<'a>(found: &'a [(&'a Entry, Found)], key: &str) -> Vec<Row<'a>> {
+    let is_it = |(entry, outcome): &Row<'_>| {
+        let is_version = |server: &Server| server.version.key == key;
+        entry.base().is_some_and(is_version)
+            || entry.server(outcome.candidate).is_some_and(is_version)
     };
+    let all = found.iter();
+    let all = all.flat_map(|(entry, found)| found.iter().map(move |outcome| (*entry, outcome)));
+    let mut rows: Vec<Row<'_>> = all.filter(is_it).collect();
+    let name = |(entry, outcome): &Row<'a>| entry.cell(outcome.cell).map(|cell| &*cell.name);
     rows.sort_by_key(name);
-    Ok((rows, missing))
+    rows
 }
 
 /// A row for each result.
-fn table(rows: &[Row], lab: &Lab, links: &Links) -> Markup {
+fn table(rows: &[Row<'_>], lab: &Lab, links: &Links) -> Markup {
     html! {
         div.scroll { table.list {
             thead { tr {

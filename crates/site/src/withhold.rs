@@ -7,6 +7,7 @@ use crate::digest::digest;
 use crate::entry::Entry;
 use crate::secret::{machine_of, path_word};
 use crate::written::{Kind, Page};
+use aho_corasick::AhoCorasick;
 use deltabench_lab::store_problem;
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
@@ -245,20 +246,13 @@ fn literal(text: &str) -> usize {
     text.len()
 }
 
-/// Bytes by which words are found.
-const FIRST: usize = 2;
-/// How many pairs of bytes there are.
-const PAIRS: usize = 1 << 16;
-
 /// Words to find: a lab has hundreds, and its pages have millions of letters.
 #[derive(Debug, Clone)]
 struct Sought {
     /// The longest first, because a name may be a part of another one; each with what stands for it.
     words: Vec<(String, String)>,
-    /// Whether a word begins with these bytes.
-    begins: Vec<bool>,
-    /// The places of words, by their first bytes.
-    by_first: BTreeMap<[u8; FIRST], Vec<usize>>,
+    /// Finds their places; absent where they are too many for it.
+    finder: Option<AhoCorasick>,
     /// The places of words that a replacement may be a part of: it has parentheses.
     always: Vec<usize>,
 }
@@ -267,41 +261,24 @@ impl Sought {
     fn of(known: &BTreeMap<String, String>) -> Self {
         let mut words: Vec<_> = known.clone().into_iter().collect();
         words.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
-        let mut all = Self {
-            words: Vec::new(),
-            begins: vec![false; PAIRS],
-            by_first: BTreeMap::new(),
-            always: Vec::new(),
-        };
-        for (at, (word, _)) in words.iter().enumerate() {
-            let first = word.as_bytes().first_chunk();
-            match first.filter(|_| !word.contains(['(', ')'])) {
-                Some(first) => {
-                    if let Some(begins) = all.begins.get_mut(pair(*first)) {
-                        *begins = true;
-                    }
-                    all.by_first.entry(*first).or_default().push(at);
-                }
-                None => all.always.push(at),
-            }
+        let always = words.iter().enumerate();
+        let always = always.filter(|(_, (word, _))| word.contains(['(', ')']));
+        Self {
+            finder: AhoCorasick::new(words.iter().map(|(word, _)| word)).ok(),
+            always: always.map(|(at, _)| at).collect(),
+            words,
         }
-        Self { words, ..all }
     }
 
     /// The words that a text has, the longest first, each with what stands for it.
     fn in_text(&self, text: &str) -> impl Iterator<Item = (&str, &str)> {
         let mut found = self.always.clone();
-        let mut rest = text.as_bytes();
-        while let Some(first) = rest.first_chunk() {
-            if self.begins.get(pair(*first)).copied().unwrap_or(false) {
-                let own = self.by_first.get(first).into_iter().flatten();
-                let is_here = |at: &&usize| {
-                    let word = self.words.get(**at);
-                    word.is_some_and(|(word, _)| rest.starts_with(word.as_bytes()))
-                };
-                found.extend(own.filter(is_here));
+        match &self.finder {
+            Some(finder) => {
+                let places = finder.find_overlapping_iter(text);
+                found.extend(places.map(|place| place.pattern().as_usize()));
             }
-            rest = rest.get(1..).unwrap_or_default();
+            None => found.extend(0..self.words.len()),
         }
         // The places are those of the longest first.
         found.sort_unstable();
@@ -312,10 +289,6 @@ impl Sought {
         };
         found.into_iter().filter_map(word)
     }
-}
-
-fn pair([one, other]: [u8; FIRST]) -> usize {
-    usize::from(one) << 8 | usize::from(other)
 }
 
 /// Replaces a word where it stands alone, and is no key of JSON.
@@ -351,7 +324,7 @@ fn patterns(text: &str, clean: &mut String) {
         }
         let rest = || text.get(at..).unwrap_or_default();
         let found = match byte {
-            b'/' if begins_path(before_of(text, at)) => path(rest()),
+            b'/' if begins_path(before_of(text, (at, last))) => path(rest()),
             b'd' | b'h' | b'p' | b's' | b'u' if !is_name(last) => named(rest()),
             b'0'..=b'9' if !is_name(last) && last != b'.' => address(rest()),
             _ => None,
@@ -366,14 +339,21 @@ fn patterns(text: &str, clean: &mut String) {
     clean.push_str(text.get(copied..).unwrap_or_default());
 }
 
-/// The letter before a place; a blank at the beginning.
-fn before_of(text: &str, at: usize) -> char {
+/// The letter before a place, of which this is the last byte; a blank at the beginning.
+fn before_of(text: &str, (at, last): (usize, u8)) -> char {
+    if last.is_ascii() {
+        return char::from(last);
+    }
     let before = text.get(..at).unwrap_or_default();
     before.chars().next_back().unwrap_or(' ')
 }
 
 fn begins_path(before: char) -> bool {
-    before.is_whitespace() || "\"'`(=:,>;[{|".contains(before)
+    let opens = matches!(
+        before,
+        '"' | '\'' | '`' | '(' | '=' | ':' | ',' | '>' | ';' | '[' | '{' | '|'
+    );
+    opens || before.is_whitespace()
 }
 
 /// The length of the path at the beginning, with what stands for it.
@@ -389,7 +369,11 @@ fn path(text: &str) -> Option<(usize, String)> {
 
 /// A value that its own beginning names.
 fn named(text: &str) -> Option<(usize, String)> {
-    let (prefix, instead) = BEFORE.iter().find(|(prefix, _)| text.starts_with(prefix))?;
+    // Nearly all texts end here: two bytes are compared without a call.
+    let first: &[u8; 2] = text.as_bytes().first_chunk()?;
+    let begins = |prefix: &str| prefix.as_bytes().first_chunk() == Some(first);
+    let mut known = BEFORE.iter();
+    let (prefix, instead) = known.find(|(prefix, _)| begins(prefix) && text.starts_with(prefix))?;
     let value = text.get(prefix.len()..)?;
     let ends = |c: char| c.is_whitespace() || "\"'`<>(),;\\".contains(c);
     let length = value.find(ends).unwrap_or(value.len());

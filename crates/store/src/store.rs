@@ -111,7 +111,9 @@ impl Store {
             return Err(StoreError::Missing { path });
         }
         let fail = |source| StoreError::sqlite(&path, "open", source);
-        let opened = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+        // A connection is only ever used by one thread at a time.
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = Connection::open_with_flags(&path, flags);
         let connection = opened.map_err(fail)?;
         connection.busy_timeout(BUSY).map_err(fail)?;
         match is_newest(&connection, &path) {

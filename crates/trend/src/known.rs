@@ -19,6 +19,8 @@ pub struct Known {
 struct Cell {
     /// Where it is: the number of a run, and the place in it.
     places: Vec<(usize, usize)>,
+    /// The places of the runs that have a version, by version.
+    by_version: BTreeMap<usize, Vec<(usize, usize)>>,
     hours: OnceLock<Hours>,
     stars: OnceLock<Vec<Star>>,
     /// The levels of all of its runs, by the version that they are relative to.
@@ -41,6 +43,13 @@ impl Known {
                 }
                 if let Some(known) = cells.get_mut(cell.series) {
                     known.places.push((at, place));
+                    for version in cell.versions() {
+                        known
+                            .by_version
+                            .entry(version)
+                            .or_default()
+                            .push((at, place));
+                    }
                 }
             }
         }
@@ -58,8 +67,24 @@ impl Known {
         runs: &'a [Run],
     ) -> impl Iterator<Item = (usize, &'a Measured)> {
         let places = self.cells.get(series).map_or(&[][..], |cell| &cell.places);
-        let cell = |(at, place): &(usize, usize)| Some((*at, runs.get(*at)?.cells.get(*place)?));
-        places.iter().filter_map(cell)
+        at_places(places, runs)
+    }
+
+    /// The same of those that have one of two versions, the one that fewer runs have.
+    pub(crate) fn cells_with<'a>(
+        &self,
+        series: usize,
+        (one, other): (usize, usize),
+        runs: &'a [Run],
+    ) -> impl Iterator<Item = (usize, &'a Measured)> {
+        let known = self.cells.get(series).map(|cell| &cell.by_version);
+        let places = |version| known?.get(version).map(Vec::as_slice);
+        let both = places(&one).zip(places(&other));
+        let fewer = both.map_or(&[][..], |(one, other)| match one.len() < other.len() {
+            true => one,
+            false => other,
+        });
+        at_places(fewer, runs)
     }
 
     /// What is known of hours in a cell; whoever asks first says what is assumed of them.
@@ -109,4 +134,12 @@ impl Known {
             stars(&apart, builds, hours)
         })
     }
+}
+
+fn at_places<'a>(
+    places: &[(usize, usize)],
+    runs: &'a [Run],
+) -> impl Iterator<Item = (usize, &'a Measured)> {
+    let cell = |(at, place): &(usize, usize)| Some((*at, runs.get(*at)?.cells.get(*place)?));
+    places.iter().filter_map(cell)
 }

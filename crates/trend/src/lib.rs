@@ -40,11 +40,14 @@ pub use watch::Watch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is assumed of hours until as much was measured: standard deviation of a log-ratio from hour to hour,
-/// and the degrees of freedom that this is worth.
+/// What is assumed of hours until as much was measured: standard deviations of a log-ratio from hour to hour,
+/// and the degrees of freedom that these are worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Assumed {
-    pub sd: f64,
+    /// Of neighbours of one line and branch.
+    pub near: f64,
+    /// Of other versions.
+    pub far: f64,
     pub df: f64,
 }
 

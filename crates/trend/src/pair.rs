@@ -226,7 +226,7 @@ impl<'a> Pairs<'a> {
     fn direct(&self, series: usize, from: usize, to: usize) -> Vec<InRun<'a>> {
         let mut ended: Option<i64> = None;
         let mut own = Vec::new();
-        for (at, cell) in self.cells(series) {
+        for (at, cell) in self.known.cells_with(series, (from, to), self.runs) {
             let has_both = cell.has_contrast(from, to);
             let Some(run) = self.runs.get(at).filter(|_| has_both) else {
                 continue;

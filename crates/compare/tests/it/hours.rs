@@ -357,6 +357,38 @@ fn what_switches_cost_in_another_hour_stays_an_assumption_and_gives_way_to_what_
 }
 
 #[test]
+fn hours_move_versions_of_two_branches_more_and_large_differences_in_proportion() {
+    let (speed, cpu) = (Metric::Throughput, Metric::ServerCpuPerOperation);
+    let one = |switches, of, earlier: &Earlier| between_hours((1, None), switches, of, earlier);
+    let far = Earlier {
+        is_far: true,
+        ..Earlier::default()
+    };
+    // The candidate takes half of the time, and of the CPU.
+    let share = 0.05 * 2.0_f64.ln();
+    for of in [speed, cpu] {
+        let (found, assumed) = one((8, 8), of, &far);
+        assert!((found - 0.009_f64.hypot(share)).abs() < 1e-9, "{found}");
+        assert!(assumed);
+    }
+    // What switches cost is a part of the difference: the larger one counts.
+    let found = one((9, 1), speed, &far).0;
+    assert!((found - 0.009_f64.hypot(share)).abs() < 1e-9, "{found}");
+    // Where hours are learned from other cells, the share of the difference stays an assumption.
+    let cell = |number: usize| repeated(&[runs_of(&[0.0, 1e-3 * to_f64(count(1 + number))])]);
+    let learned = |is_far| Earlier {
+        others: (0..12).map(cell).collect(),
+        is_far,
+        ..Earlier::default()
+    };
+    let (near, is_assumed) = one((1, 1), speed, &learned(false));
+    assert!(!is_assumed);
+    let (found, is_assumed) = one((1, 1), speed, &learned(true));
+    assert!((found - near.hypot(share)).abs() < 1e-5, "{near} {found}");
+    assert!(is_assumed);
+}
+
+#[test]
 fn nothing_is_assumed_of_slow_quantiles() {
     let mut found = session(&gated(Gate::default()), 0.95);
     found.cells[0].metrics[0].metric = Metric::LatencyP99;

@@ -1,9 +1,8 @@
 //! Which version levels are relative to, and what follows it.
 
-use super::HostTrend;
-use deltabench_compare::thresholds::HOURS_ASSUMED;
+use super::{ASSUMED, HostTrend};
 use deltabench_store::AnchorChange;
-use deltabench_trend::{Assumed, Overlap, Pairs, Run};
+use deltabench_trend::{Overlap, Pairs, Run};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An anchor that another one follows.
@@ -100,8 +99,7 @@ impl HostTrend {
     /// What the runs with both say in each cell that more than one run measured with the old anchor, by its
     /// number.
     pub fn overlaps(&self, old: usize, new: usize, least: usize) -> Vec<(usize, Overlap)> {
-        let (sd, df) = HOURS_ASSUMED;
-        let known = (&self.known, Assumed { sd, df });
+        let known = (&self.known, ASSUMED);
         let pairs = Pairs::knowing(&self.measured, &self.builds, known);
         let runs = |cell: usize| {
             let has = |run: &&Run| {

@@ -1,9 +1,9 @@
 //! Any two versions of a host, cell by cell.
 
-use super::HostTrend;
+use super::{ASSUMED, HostTrend};
 use deltabench_compare::comparison::{Better, Verdict};
-use deltabench_compare::thresholds::{ALPHA, HOURS_ASSUMED, log_delta};
-use deltabench_trend::{Assumed, Difference, End, Pair, Pairs};
+use deltabench_compare::thresholds::{ALPHA, log_delta};
+use deltabench_trend::{Difference, End, Pair, Pairs};
 use std::collections::BTreeSet;
 
 /// Two versions in a cell.
@@ -22,8 +22,7 @@ impl HostTrend {
     /// The second version relative to the first in all cells that runs connect them in, the surest difference
     /// first. A difference counts if it holds among all of these cells, as in the report of a run.
     pub fn compare(&self, from: End, to: End) -> Vec<ComparedCell> {
-        let (sd, df) = HOURS_ASSUMED;
-        let known = (&self.known, Assumed { sd, df });
+        let known = (&self.known, ASSUMED);
         let pairs = Pairs::knowing(&self.measured, &self.builds, known);
         let found = pairs.all(self.single_cells(), from, to).into_iter();
         let mut cells: Vec<ComparedCell> = found

@@ -123,6 +123,28 @@ fn another(analysed: &Analysed, cell: usize) -> Option<HoursFrom> {
 }
 
 #[test]
+fn hours_are_assumed_by_how_much_the_versions_have_in_common() {
+    let mut lab = Lab::new();
+    let mut sd = |run: &str, number: u32, minute: i64| {
+        let mut plan = plan();
+        plan.servers
+            .iter_mut()
+            .for_each(|server| server.installation.version_num = 180_006);
+        plan.servers[2].installation.version_num = number;
+        lab.measured(run, &plan, minute, [0.8, 1.0, 0.90]);
+        let analysed = lab.analysed(run);
+        let cell = &analysed.comparison.cells[0];
+        let speed = cell.metric(Metric::Throughput).unwrap();
+        (speed.hours.as_ref().unwrap().sd, speed.ratio.estimate.ln())
+    };
+    let (near, _) = sd("a", 180_005, 0);
+    assert!((near - 0.005).abs() < 1e-9, "{near}");
+    let (far, change) = sd("b", 170_011, 60);
+    assert!(change < -0.1, "{change}");
+    assert!((far - 0.009_f64.hypot(0.05 * change)).abs() < 1e-9, "{far}");
+}
+
+#[test]
 fn finished_sessions_are_one_result_and_others_do_not_count_yet() {
     let mut lab = Lab::new();
     let plans = [1, 2, 3].map(session);

@@ -17,7 +17,7 @@ const EDGE: f64 = 16.0;
 const LEAST: f64 = 0.02;
 
 /// A dot with its interval for each point, in the order of the runs; nothing for a single one.
-pub(super) fn chart(points: &[&Point]) -> Markup {
+pub(super) fn chart(points: &[&Point<'_>]) -> Markup {
     let far = { points.iter() }
         .flat_map(|point| {
             let (low, high) = point.outcome.ci95.unwrap_or((1.0, 1.0));
@@ -56,8 +56,8 @@ pub(super) fn chart(points: &[&Point]) -> Markup {
     }
 }
 
-fn dot(point: &Point, x: f64, y: impl Fn(f64) -> f64) -> Markup {
-    let outcome = &point.outcome;
+fn dot(point: &Point<'_>, x: f64, y: impl Fn(f64) -> f64) -> Markup {
+    let outcome = point.outcome;
     let Some(ratio) = outcome.ratio else {
         return html! {};
     };
