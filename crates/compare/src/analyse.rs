@@ -79,6 +79,7 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     // Those of placebos are told with their cells only.
     findings.extend(stalls::findings(plan, &cells));
     findings.extend(contended(plan, &cells));
+    findings.extend(index.neighbours());
     findings.extend(host_speed::findings(plan, &cells));
     Comparison {
         delta: plan.delta,

@@ -17,8 +17,9 @@ use crate::side::{cell_verdict, cpu_bound, with_time};
 use crate::stalls::waits;
 use crate::tails;
 use crate::thresholds::{
-    ASSUMED_PART, HOURS_ASSUMED, HOURS_ASSUMED_FAR, HOURS_OF_CHANGE, HOURS_SWITCH_CPU_US,
-    HOURS_SWITCH_US, LEVEL_DIFFERENT, SPEED_FALSE, SPEED_PART, SWITCHING_MOST, TAIL_DELTA,
+    ASSUMED_PART, HOURS_ASSUMED, HOURS_ASSUMED_DF, HOURS_ASSUMED_UNSTEADY, HOURS_OF_CHANGE,
+    HOURS_SWITCH_CPU_US, HOURS_SWITCH_US, LEVEL_DIFFERENT, SPEED_FALSE, SPEED_PART, SWITCHING_MOST,
+    TAIL_DELTA,
 };
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::units::{count, to_f64};
@@ -106,15 +107,16 @@ pub struct Earlier {
     pub cell: Vec<Vec<EarlierRun>>,
     /// How those of each other cell of the host scattered: the same for all that ask.
     pub others: Vec<Arc<Repeated>>,
-    /// Whether both sides are of two branches, or made in different ways.
-    pub is_far: bool,
+    /// Whether hours may move it more: the sides are of two branches or made in different ways, and the host
+    /// is a virtual machine, which may be slow for hours.
+    pub is_unsteady: bool,
 }
 
 impl Earlier {
-    /// What is assumed of hours where too little was measured.
-    fn assumed(&self) -> (f64, f64) {
-        match self.is_far {
-            true => HOURS_ASSUMED_FAR,
+    /// The standard deviation that is assumed of hours where too little was measured.
+    fn assumed(&self) -> f64 {
+        match self.is_unsteady {
+            true => HOURS_ASSUMED_UNSTEADY,
             false => HOURS_ASSUMED,
         }
     }
@@ -125,7 +127,7 @@ fn parts(runs: &[EarlierRun]) -> Vec<HourBlocks<'_>> {
 }
 
 /// Adds to a single session what another hour would say, by what earlier runs of the host scattered, or by
-/// what is assumed where there are none ([`HOURS_ASSUMED`], [`HOURS_ASSUMED_FAR`]).
+/// what is assumed where there are none ([`HOURS_ASSUMED`], [`HOURS_ASSUMED_UNSTEADY`]).
 ///
 /// Source: docs/measuring.md#sessions.
 pub fn foretell(comparison: &mut Comparison, earlier: impl Fn(&CellComparison, Metric) -> Earlier) {
@@ -152,16 +154,18 @@ fn another_hour(
     let (found, from) = known(metric.metric, (&pair, &runs), earlier)?;
     // An update may go with the host's speed because it switches more often, and all of it is a share of what
     // the sides differ by: then they are one cause.
-    let told = by_switching(cell, metric).max(by_change(metric, earlier));
+    let switching = by_switching(cell, metric);
+    let known_cause = switching.max(by_change(metric, earlier));
     let (speed, is_clear) = by_speed(cell, metric.metric);
     let left = given_way(runs.len() - 1);
-    let counts = left * told.max(speed).powi(2);
-    let scatter = found.scatter.and(counts, HOURS_ASSUMED.1);
-    let by_counts = left * told.powi(2) > ASSUMED_PART * scatter.between().powi(2);
-    // By what it adds to the part of these.
-    let without = found.scatter.variance + left * told.powi(2);
-    let is_wider = left * (speed.powi(2) - told.powi(2)) > SPEED_PART * without;
-    let by_host_speed = is_clear && speed > told && is_wider;
+    let added = left * known_cause.max(speed).powi(2);
+    let scatter = found.scatter.and(added, HOURS_ASSUMED_DF);
+    // The share of a change widens alone: a large one would be in doubt for ever, and a small one not.
+    let by_switches = left * switching.powi(2) > ASSUMED_PART * scatter.between().powi(2);
+    // By what it adds to the others.
+    let without = found.scatter.variance + left * known_cause.powi(2);
+    let is_wider = left * (speed.powi(2) - known_cause.powi(2)) > SPEED_PART * without;
+    let by_host_speed = is_clear && speed > known_cause && is_wider;
     let here = &metric.ratio;
     let long_run = scatter.mean_over(&runs).ok()?;
     let next = scatter.next_like(&metric.blocks, &runs).ok()?;
@@ -183,7 +187,7 @@ fn another_hour(
         verdict: Judged::of_ratio(&another, blocks, of, p).verdict,
         another,
         from,
-        assumed: found.assumed || by_counts || by_host_speed,
+        assumed: found.assumed || by_switches || by_host_speed,
         by_host_speed,
         sd: scatter.between(),
         p,
@@ -206,10 +210,9 @@ fn known(
         .map(|runs| parts(runs))
         .chain([pair.to_vec()]);
     let others = earlier.others.iter().map(|one| &**one);
-    let (sd, df) = earlier.assumed();
     let can_assume = matches!(metric, Metric::Throughput | Metric::ServerCpuPerOperation);
     let assumed = can_assume
-        .then(|| Scatter::assumed(sd, df, runs).ok())
+        .then(|| Scatter::assumed(earlier.assumed(), HOURS_ASSUMED_DF, runs).ok())
         .flatten();
     let found = BetweenHours::learned(&Repeated::of(own), others, assumed)?;
     let from = match runs.len() {
@@ -254,11 +257,11 @@ fn by_switching(cell: &CellComparison, metric: &MetricComparison) -> f64 {
 
 /// By how much hours are assumed to move the log-ratio of a cell in proportion to it (standard deviation).
 ///
-/// Shape:  0 for sides of one branch, and for all but throughput and CPU per operation.
+/// Shape:  0 where hours are taken to be steady, and for all but throughput and CPU per operation.
 /// Source: docs/measuring.md#sessions.
 fn by_change(metric: &MetricComparison, earlier: &Earlier) -> f64 {
     match metric.metric {
-        Metric::Throughput | Metric::ServerCpuPerOperation if earlier.is_far => {
+        Metric::Throughput | Metric::ServerCpuPerOperation if earlier.is_unsteady => {
             HOURS_OF_CHANGE * metric.ratio.estimate.ln().abs()
         }
         _ => 0.0,
@@ -286,8 +289,7 @@ fn by_speed(cell: &CellComparison, metric: Metric) -> (f64, bool) {
 /// What is left of an assumed variance where the same comparison was measured in so many other hours, which
 /// say themselves how hours move it.
 fn given_way(repeats: usize) -> f64 {
-    let df = HOURS_ASSUMED.1;
-    df / (df + to_f64(count(repeats)))
+    HOURS_ASSUMED_DF / (HOURS_ASSUMED_DF + to_f64(count(repeats)))
 }
 
 impl EarlierRun {

@@ -2,7 +2,8 @@
 
 use crate::interference::{Foreign, disturbed_rounds};
 use crate::thresholds::{MIN_ROUNDS, MIN_ROUNDS_OF_STEPS, SECOND_CONTROL_SD};
-use crate::witness::{Rounds, hindered, knows_waits, shares_core};
+use crate::witness::{Rounds, hindered, knows_waits, neighbours, shares_core};
+use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, micros, to_f64};
@@ -56,6 +57,12 @@ impl<'a> Index<'a> {
             controls: plan.second_control().map(|placebo| (plan.base(), placebo)),
             witnessed: of_kind(|plan, cell| shares_core(plan, cell) && !is_pooled(plan, cell)),
         }
+    }
+
+    /// What to say of other processes on other cores.
+    pub(crate) fn neighbours(&self) -> Option<Finding> {
+        let cells = self.witnessed.iter();
+        neighbours(cells.filter_map(|cell| self.cells.get(cell)))
     }
 
     /// Visits of a cell, and its rounds that other load disturbed.

@@ -439,21 +439,23 @@ pub const LOPSIDED: f64 = 0.01;
 /// runs that are nearer share neighbours and the host's clock.
 pub const HOUR_APART_MS: i64 = 600_000;
 
-/// What is assumed of hours: sd of the true log-ratio from hour to hour, and the degrees of freedom that this
-/// is worth. It takes part until what was measured again is worth as much.
+/// Degrees of freedom that what is assumed of hours is worth.
+pub const HOURS_ASSUMED_DF: f64 = 4.0;
+
+/// What is assumed of hours: sd of the true log-ratio from hour to hour. It takes part until what was
+/// measured again is worth as much.
 ///
 /// 95 % of hosts then have a standard deviation of a run about its mean over many hours between 0.35 and
-/// 1.7 %. It is the most likely one of builds of one branch on our machine, and consecutive point releases in
-/// published tables had 1.0 to 1.2 % with all noise: docs/decisions/0064.
-pub const HOURS_ASSUMED: (f64, f64) = (0.005, 4.0);
+/// 1.7 %. Repeated runs of 17 against 18 on our machine had 0.7 %, consecutive point releases in published
+/// tables 1.0 to 1.2 % with all noise.
+pub const HOURS_ASSUMED: f64 = 0.005;
 
-/// The same of versions of two branches, or made in different ways. On our machine 14.24 and 18.6 had 0.9 to
-/// 1.9 % in six cells over two days, and less within an evening: docs/decisions/0064.
-pub const HOURS_ASSUMED_FAR: (f64, f64) = (0.009, 4.0);
+/// The same on a virtual machine, of sides of two branches or made in different ways. There hours may be
+/// slow, and slow hours moved the reads of 14.24 against 18.6 by 0.3 to 3.4 %: docs/decisions/0064.
+pub const HOURS_ASSUMED_UNSTEADY: f64 = 0.009;
 
-/// Of such versions hours are assumed to move a ratio by this share of its logarithm, too (standard
-/// deviation): what one of them saves does not always cost the same. `hot-points` of 14.24 against 18.6,
-/// about +100 %, had 8 % of it over two days.
+/// Of such sides hours are assumed to move a ratio by this share of its logarithm, too (standard deviation).
+/// Slow hours took a seventh of what `hot-points` of 14.24 against 18.6 gains: docs/decisions/0064.
 pub const HOURS_OF_CHANGE: f64 = 0.05;
 
 /// What else is assumed of hours: microseconds of time by which the price of a context switch differs from

@@ -7,11 +7,13 @@
 //!
 //! Rounds of a slow core are no such rounds: leaving them out made intervals wider (docs/decisions/0057).
 
-use crate::thresholds::{KEPT_OFF_UNLIKE, PREEMPTED_SHARE};
+use crate::thresholds::{FOREIGN_SHARE, KEPT_OFF_UNLIKE, PREEMPTED_SHARE};
+use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Cell, Placement, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::to_f64;
 use deltabench_stats::binomial::symmetry_p;
+use deltabench_stats::summary::mean;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The slices of a cell by (block, round): one of each server.
@@ -81,4 +83,32 @@ fn is_preempted(slice: &Slice) -> bool {
     let worked = server.saturating_add(slice.client_cpu_ns);
     let taken = waited.min(slice.duration_ns.saturating_sub(worked));
     to_f64(taken) > PREEMPTED_SHARE * to_f64(slice.duration_ns)
+}
+
+/// What to say of other processes that were busy while cells ran in which their CPU alone disturbs nothing;
+/// `cells`: the rounds of these. `None` where they used little.
+pub(crate) fn neighbours<'a>(cells: impl Iterator<Item = &'a Rounds<'a>>) -> Option<Finding> {
+    let mut blocks: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for (&(block, _), slices) in cells.filter(|rounds| knows_waits(rounds)).flatten() {
+        for slice in slices {
+            let Some(foreign) = slice.foreign_cpu_ns else {
+                continue;
+            };
+            let (busy, time) = blocks.entry(block).or_default();
+            *busy = busy.saturating_add(foreign);
+            *time = time.saturating_add(slice.duration_ns);
+        }
+    }
+    let known = blocks.values().filter(|(_, time)| *time > 0);
+    let cores = known.map(|(busy, time)| to_f64(*busy) / to_f64(*time));
+    let cores: Vec<f64> = cores.collect();
+    let usual = mean(&cores).filter(|usual| *usual > FOREIGN_SHARE)?;
+    let least = cores.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = cores.iter().copied().fold(0.0, f64::max);
+    let text = format!(
+        "while cells of one client ran, other processes used {usual:.2} cores on average, {least:.2} to \
+         {most:.2} from block to block. What they do on other cores disturbs no round, but servers share \
+         caches, memory and the processor's clock with them"
+    );
+    Some(Finding::new(FindingKind::Neighbours, Severity::Note, text))
 }

@@ -36,8 +36,11 @@ type Figures<'a> = BTreeMap<(Kind, Hash), BTreeMap<Hash, Found<'a>>>;
 /// Errors: the store cannot be read.
 pub(crate) fn add(judged: &mut Judged, past: &PastRuns, store: &Store) -> Result<(), Problem> {
     let own = pairs(&judged.run, &judged.plan, store)?;
+    let host = RunHost::of(&judged.run, store).map_err(store_problem)?;
+    let is_virtual =
+        { host.as_ref() }.is_some_and(|host| host.class().virtual_machine == Some(true));
     let mut repetitions = Vec::new();
-    for repetition in earlier(judged, &own, past, store)? {
+    for repetition in earlier(judged, &own, (past, host.as_ref()), store)? {
         let run = &repetition.past;
         let withdrawn = store.invalidations(&run.name).map_err(store_problem)?;
         let told = past.told(run, store)?;
@@ -54,8 +57,9 @@ pub(crate) fn add(judged: &mut Judged, past: &PastRuns, store: &Store) -> Result
     foretell(&mut judged.comparison, |cell, metric| {
         let pair = own.iter().find(|pair| pair.is(cell));
         let cells = scattered.get(metric.key());
-        { pair.zip(cells) }.map_or_else(Earlier::default, |(pair, cells)| {
-            known_of(pair, metric, &figures, cells)
+        { pair.zip(cells) }.map_or_else(Earlier::default, |(pair, cells)| Earlier {
+            is_unsteady: is_virtual && pair.is_far(),
+            ..known_of(pair, metric, &figures, cells)
         })
     });
     Ok(())
@@ -90,7 +94,6 @@ fn known_of(pair: &Pair, metric: Metric, figures: &Figures<'_>, cells: &Scattere
     let others = { cells.iter() }.filter(|(other, _)| other.0 == pair.kind && ***other != cell);
     let mut known = Earlier {
         others: others.map(|(_, scattered)| Arc::clone(scattered)).collect(),
-        is_far: pair.is_far(),
         ..Earlier::default()
     };
     for (same, set) in figures.get(&cell).into_iter().flatten() {
@@ -160,15 +163,14 @@ impl Hour {
 fn earlier(
     judged: &Judged,
     own: &[Pair],
-    past: &PastRuns,
+    (past, host): (&PastRuns, Option<&RunHost>),
     store: &Store,
 ) -> Result<Vec<Repetition>, Problem> {
     let began = store.began_unix_ms(&judged.run).map_err(store_problem)?;
-    let host = RunHost::of(&judged.run, store).map_err(store_problem)?;
     let (Some(began), Some(host)) = (began.filter(|_| !own.is_empty()), host) else {
         return Ok(Vec::new());
     };
-    let Some(known) = past.of_host(&host) else {
+    let Some(known) = past.of_host(host) else {
         return Ok(Vec::new());
     };
     let mut look = Look::new((judged, own, began), known);
@@ -209,7 +211,7 @@ fn earlier(
 /// The runs of a host, as a run sees them that began later.
 struct Look<'a> {
     known: &'a RunsOfHost,
-    /// How many of them began before it: later ones cannot have ended.
+    /// How many of them began before it: later ones have not ended, whatever a clock that was set back says.
     until: usize,
     /// The place of the run itself.
     own: Option<usize>,

@@ -14,7 +14,7 @@ use crate::past::Past;
 use crate::past_runs::PastRuns;
 pub use anchors::Era;
 use deltabench_compare::comparison::Metric;
-use deltabench_compare::thresholds::{HOURS_ASSUMED, HOURS_ASSUMED_FAR};
+use deltabench_compare::thresholds::{HOURS_ASSUMED, HOURS_ASSUMED_DF};
 use deltabench_model::installation::Installation;
 use deltabench_model::occasion::HostClass;
 use deltabench_model::plan::{CellId, PlannedServer, ServerId};
@@ -32,11 +32,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use watched::{Keeper, watched};
 
-/// What is assumed of hours, as in the report of a run.
+/// What is assumed of hours, whatever the versions are: trends rest on their own runs soon.
 const ASSUMED: Assumed = Assumed {
-    near: HOURS_ASSUMED.0,
-    far: HOURS_ASSUMED_FAR.0,
-    df: HOURS_ASSUMED.1,
+    sd: HOURS_ASSUMED,
+    df: HOURS_ASSUMED_DF,
 };
 
 /// Characters of an identifier of a change.

@@ -92,6 +92,8 @@ kinds! {
     ConfigurationAdapted = "configuration-adapted",
     /// Other load disturbed most rounds, so none was left out.
     Contended = "contended",
+    /// Other processes were busy on cores that the servers did not have.
+    Neighbours = "neighbours",
     /// The host was not equally fast in all blocks.
     HostSpeed = "host-speed",
     /// A few long operations cost one side throughput.

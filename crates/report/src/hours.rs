@@ -4,7 +4,8 @@ use crate::context::{ReportContext, SessionLine};
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Hours, HoursFrom, Metric};
 use deltabench_compare::thresholds::{
-    HOUR_APART_MS, HOURS_ASSUMED, HOURS_ASSUMED_FAR, HOURS_OF_CHANGE, HOURS_SWITCH_US, MIN_BLOCKS,
+    HOUR_APART_MS, HOURS_ASSUMED, HOURS_ASSUMED_UNSTEADY, HOURS_OF_CHANGE, HOURS_SWITCH_US,
+    MIN_BLOCKS,
 };
 use deltabench_compare::words::ends;
 use deltabench_model::plan::{Plan, ServerId};
@@ -212,12 +213,13 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
     if any(|hours| hours.assumed) {
         list.push(format!(
             "\"another hour\" that is assumed, if only in part, holds the figure of one more run in 95 of \
-             100 cases, if hours differ by about {:.1} % (standard deviation) between builds of one branch, \
-             and by {:.1} % and {:.0} % of the difference between others. Where one side makes more context \
-             switches for one client, it allows for {HOURS_SWITCH_US:.1} µs more or less for each of them, \
-             and where the ratio goes with the host's speed for that",
-            100.0 * HOURS_ASSUMED.0,
-            100.0 * HOURS_ASSUMED_FAR.0,
+             100 cases, if hours differ by about {:.1} % (standard deviation). On a virtual machine it is \
+             {:.1} % between versions of two branches or made in different ways, and {:.0} % of what they \
+             differ by. Where one side makes more context switches for one client, it allows for \
+             {HOURS_SWITCH_US:.1} µs more or less for each of them, and where the ratio goes with the host's \
+             speed for that",
+            100.0 * HOURS_ASSUMED,
+            100.0 * HOURS_ASSUMED_UNSTEADY,
             100.0 * HOURS_OF_CHANGE
         ));
     }
@@ -281,7 +283,7 @@ mod tests {
             pair: Vec::new(),
             cell: Vec::new(),
             others: Vec::new(),
-            is_far: false,
+            is_unsteady: false,
         };
         foretell(&mut comparison, nothing);
         let context = ReportContext::default();

@@ -72,16 +72,9 @@ pub(crate) struct Learned {
     cells: BTreeMap<(usize, Kind), Repeated>,
     /// Series that are means of cells: these differ less from hour to hour than each cell.
     means: BTreeSet<usize>,
-    alike: BTreeMap<usize, Alike>,
+    alike: BTreeMap<usize, Assumed>,
     /// What the other cells say of each that was asked for: it takes longer than all the rest.
     elsewhere: Mutex<BTreeMap<(usize, Kind), Elsewhere>>,
-}
-
-/// How steps scatter about 0: their standard deviation from hour to hour, and its degrees of freedom.
-#[derive(Debug, Clone, Copy)]
-struct Alike {
-    sd: f64,
-    df: f64,
 }
 
 impl Past {
@@ -176,7 +169,7 @@ impl Past {
 /// Source: half of the |t| of equal neighbours lie below t(0.75). So the variance that puts half of the steps
 ///         there is the median of (x / t(0.75, df))² − s². A median is worth 0.37 of a variance (its
 ///         asymptotic efficiency for squares of normal values).
-fn about_zero(steps: &[&Seen]) -> Option<Alike> {
+fn about_zero(steps: &[&Seen]) -> Option<Assumed> {
     let hours: BTreeSet<usize> = steps.iter().map(|seen| seen.hour).collect();
     // Most runs have the same number of blocks, and a quantile takes longer than all the rest.
     let mut halves: BTreeMap<usize, f64> = BTreeMap::new();
@@ -192,20 +185,10 @@ fn about_zero(steps: &[&Seen]) -> Option<Alike> {
     let inside: Vec<f64> = steps.iter().filter_map(within).collect();
     let least = UNSEEN.powi(2) * median(&inside)?;
     let worth = MEDIAN_WORTH * real(hours.len());
-    (hours.len() >= LEAST_ALIKE).then_some(Alike {
+    (hours.len() >= LEAST_ALIKE).then_some(Assumed {
         sd: median(&all)?.max(least).sqrt(),
         df: worth.min(MOST_ALIKE),
     })
-}
-
-impl Assumed {
-    /// Of versions of a kind.
-    pub(crate) fn sd(&self, kind: Kind) -> f64 {
-        match kind {
-            Kind::Near => self.near,
-            Kind::Far => self.far,
-        }
-    }
 }
 
 impl Learned {
@@ -221,8 +204,8 @@ impl Learned {
         let nothing = Repeated::default();
         let own = self.cells.get(&(series, kind)).unwrap_or(&nothing);
         let alike = self.alike.get(&series).filter(|_| kind == Kind::Near);
-        let (sd, df) = alike.map_or((assumed.sd(kind), assumed.df), |alike| (alike.sd, alike.df));
-        let assumed = Scatter::assumed(sd, df, runs).ok()?;
+        let assumed = alike.copied().unwrap_or(assumed);
+        let assumed = Scatter::assumed(assumed.sd, assumed.df, runs).ok()?;
         BetweenHours::beside(own, &self.elsewhere(series, kind, own), Some(assumed))
     }
 

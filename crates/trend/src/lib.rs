@@ -40,14 +40,11 @@ pub use watch::Watch;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is assumed of hours until as much was measured: standard deviations of a log-ratio from hour to hour,
-/// and the degrees of freedom that these are worth.
+/// What is assumed of hours until as much was measured: standard deviation of a log-ratio from hour to hour,
+/// and the degrees of freedom that this is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Assumed {
-    /// Of neighbours of one line and branch.
-    pub near: f64,
-    /// Of other versions.
-    pub far: f64,
+    pub sd: f64,
     pub df: f64,
 }
 

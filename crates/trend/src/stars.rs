@@ -3,7 +3,6 @@
 use crate::hours::{Kind, Learned, kind};
 use crate::{Assumed, Build, Measured, real};
 use deltabench_stats::between::Scatter;
-use deltabench_stats::repeated::BetweenHours;
 use deltabench_stats::summary::{mean, sample_sd};
 use std::collections::BTreeMap;
 
@@ -40,14 +39,14 @@ impl Hours {
         let precise: [f64; 2] = [0.0, 0.0];
         let of = |kind| learned.of(series, kind, &[&precise], assumed);
         let known = [of(Kind::Near), of(Kind::Far)];
-        let [near, far] = &known;
-        let sd = |kind, known: &Option<BetweenHours>| {
-            known.map_or(assumed.sd(kind), |known| known.scatter.between())
+        let sd = |at: &Option<deltabench_stats::repeated::BetweenHours>| {
+            at.map_or(assumed.sd, |known| known.scatter.between())
         };
+        let [near, far] = &known;
         let present = known.iter().flatten();
         Self {
-            near: sd(Kind::Near, near),
-            far: sd(Kind::Far, far),
+            near: sd(near),
+            far: sd(far),
             df: present
                 .clone()
                 .map(|one| one.scatter.df)

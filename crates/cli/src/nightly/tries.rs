@@ -85,35 +85,70 @@ mod tests {
     use super::*;
     use crate::clock::now;
     use crate::trend::{METRICS, hosts};
+    use deltabench_model::plan::PlannedServer;
     use deltabench_store::{RunState, Store};
     use deltabench_testkit::{labs, small_run};
 
-    /// A night of an hour ago and so on: base, the version before, and the new one with this share of its
-    /// throughput in each of three cells.
-    fn night(store: &mut Store, (name, number): (&str, u32), hours_ago: i64, shares: [f64; 3]) {
-        let version = |number: u32| {
-            let mut server = labs::plan(number).servers[2].clone();
-            server.installation.version_num += number;
-            server
-        };
+    fn version(number: u32) -> PlannedServer {
+        let mut server = labs::plan(number).servers[2].clone();
+        server.installation.version_num += number;
+        server
+    }
+
+    /// A run of so many hours ago with these candidates; `base`: another one than the anchor.
+    fn run(
+        store: &mut Store,
+        (name, hours_ago): (&str, i64),
+        (base, candidates): (Option<u32>, Vec<PlannedServer>),
+        (shares, noise): (&[Vec<f64>], f64),
+    ) {
         let mut plan = labs::plan(0);
         let words = ["deltabench", "nightly", "--anchor", "a", "b"];
         plan.command = words.map(str::to_owned).to_vec();
         plan.servers.truncate(2);
-        plan.servers.extend([version(number - 1), version(number)]);
+        for server in &mut plan.servers {
+            if let Some(number) = base {
+                server.installation = version(number).installation;
+            }
+        }
+        plan.servers.extend(candidates);
         let at = now().1 - hours_ago * 3_600_000;
         labs::add(store, (name, &plan), at);
-        let shares = shares.map(|share| vec![1.0, 1.0, share]);
-        small_run::keep_servers(
-            store,
-            name,
-            (&shares, &|block, server| {
-                1.0 + f64::from((block + server) % 3) / 500.0
-            }),
-        );
+        let luck = |block: u32, server: u32| 1.0 + noise * f64::from((block + server) % 3);
+        small_run::keep_servers(store, name, (shares, &luck));
         store
             .finish_run(name, RunState::Finished, at + 600_000)
             .unwrap();
+    }
+
+    /// A night of so many hours ago: base, the version before, and the new one with this share of its
+    /// throughput in each of three cells.
+    fn night(store: &mut Store, (name, number): (&str, u32), hours_ago: i64, shares: [f64; 3]) {
+        let both = vec![version(number - 1), version(number)];
+        let shares = shares.map(|share| vec![1.0, 1.0, share]);
+        run(store, (name, hours_ago), (None, both), (&shares, 0.002));
+    }
+
+    /// What is tried, as versions and the number of workloads, in a night of this version.
+    fn asked(store: &Store, new: u32) -> Vec<(String, String, usize)> {
+        let hosts = hosts(store, &METRICS, None).unwrap();
+        let identity = |name: &str| {
+            let mut all = hosts[0].versions.iter();
+            let found = all.find(|version| version.name == name);
+            found.unwrap().identity.clone()
+        };
+        let (base, new) = (
+            identity("postgres:17.11"),
+            identity(&format!("postgres:18.{new}")),
+        );
+        let all = tries(&hosts, (&base, &new), now().1).into_iter();
+        all.map(|one| (one.from, one.to, one.workloads.len()))
+            .collect()
+    }
+
+    fn of(from: &str, to: &str, workloads: usize) -> (String, String, usize) {
+        let name = |number: &str| format!("postgres:18.{number}");
+        (name(from), name(to), workloads)
     }
 
     #[test]
@@ -122,34 +157,22 @@ mod tests {
         let mut store = Store::open(directory.path()).unwrap();
         night(&mut store, ("old", 2), 30, [0.9, 1.0, 1.0]);
         night(&mut store, ("own", 3), 5, [1.0, 0.9, 0.8]);
-        let hosts = hosts(&store, &METRICS, None).unwrap();
-        let newest = |number: u32| {
-            let name = format!("postgres:18.{number}");
-            let mut all = hosts[0].versions.iter();
-            all.find(|version| version.name == name)
-                .unwrap()
-                .identity
-                .clone()
-        };
-        let mut bases = hosts[0].versions.iter();
-        let base = bases
-            .find(|version| version.name == "postgres:17.11")
-            .unwrap();
-        let asked = |new: u32| -> Vec<(String, String, usize)> {
-            let all = tries(&hosts, (&base.identity, &newest(new)), now().1).into_iter();
-            all.map(|one| (one.from, one.to, one.workloads.len()))
-                .collect()
-        };
-        let of = |from: &str, to: &str, workloads: usize| {
-            (
-                format!("postgres:18.{from}"),
-                format!("postgres:18.{to}"),
-                workloads,
-            )
-        };
-        assert_eq!(asked(3), [of("2", "3", 2), of("1", "2", 1)]);
+        assert_eq!(asked(&store, 3), [of("2", "3", 2), of("1", "2", 1)]);
         // In a later night both are old: that which was raised first comes first.
-        assert_eq!(asked(1), [of("1", "2", 1), of("2", "3", 2)]);
+        assert_eq!(asked(&store, 1), [of("1", "2", 1), of("2", "3", 2)]);
+    }
+
+    #[test]
+    fn of_two_that_are_old_the_one_that_was_tried_less_comes_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(directory.path()).unwrap();
+        night(&mut store, ("old", 2), 30, [0.9, 1.0, 1.0]);
+        night(&mut store, ("own", 3), 10, [1.0, 0.9, 0.8]);
+        // A try that cannot tell: its blocks are far apart.
+        let shares = [0.96, 1.0, 1.0].map(|share| vec![1.0, share]);
+        let both = (Some(1), vec![version(2)]);
+        run(&mut store, ("try", 5), both, (&shares, 0.05));
+        assert_eq!(asked(&store, 1), [of("2", "3", 2), of("1", "2", 1)]);
     }
 
     #[test]

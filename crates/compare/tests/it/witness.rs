@@ -3,6 +3,7 @@
 use crate::builder::*;
 use deltabench_compare::analyse;
 use deltabench_compare::comparison::Comparison;
+use deltabench_model::finding::FindingKind;
 use deltabench_model::plan::{Pins, Placement};
 use deltabench_model::slice::Slice;
 
@@ -122,4 +123,35 @@ fn a_server_that_sleeps_is_not_disturbed_and_one_that_is_kept_off_its_core_is() 
     assert_eq!(disturbed(own), 5);
     let comparison = found(own, |_| {});
     assert_eq!(comparison.cells[0].blocks, 12);
+}
+
+#[test]
+fn processes_that_are_busy_on_other_cores_are_told_and_disturb_nothing() {
+    let told = |comparison: &Comparison| -> Vec<String> {
+        let all = comparison.findings.iter();
+        let own = all.filter(|finding| finding.kind == FindingKind::Neighbours);
+        own.map(|finding| finding.text.clone()).collect()
+    };
+    // Half of a core on average, 0 and 0.9 in two blocks of twelve.
+    let busy = |slice: &mut Slice| {
+        let share = match slice.block {
+            0 => 0,
+            1 => 90,
+            _ => 51,
+        };
+        slice.foreign_cpu_ns = Some(slice.duration_ns / 100 * share);
+    };
+    let comparison = found(busy, |_| {});
+    assert_eq!(comparison.cells[0].interference.disturbed_rounds, 0);
+    let [text] = &told(&comparison)[..] else {
+        panic!("{:?}", comparison.findings)
+    };
+    let said = "other processes used 0.50 cores on average, 0.00 to 0.90 from block to block";
+    assert!(text.contains(said), "{text}");
+    let little = |slice: &mut Slice| slice.foreign_cpu_ns = Some(slice.duration_ns / 11);
+    assert!(told(&found(little, |_| {})).is_empty());
+    // Where it disturbs rounds, that says it.
+    let other_core = found(busy, |plan| plan.placement_single = Placement::Split);
+    assert!(other_core.cells[0].interference.disturbed_rounds > 0);
+    assert!(told(&other_core).is_empty());
 }

@@ -268,11 +268,7 @@ mod tests {
     use super::*;
     use deltabench_trend::{Measured, State};
 
-    const ASSUMED: Assumed = Assumed {
-        near: 0.005,
-        far: 0.009,
-        df: 4.0,
-    };
+    const ASSUMED: Assumed = Assumed { sd: 0.005, df: 4.0 };
 
     /// A run of an hour: versions with their level in percent, the first one as base.
     fn run(hour: usize, percents: &[(usize, f64)]) -> Run {

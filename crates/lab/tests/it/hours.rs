@@ -123,25 +123,38 @@ fn another(analysed: &Analysed, cell: usize) -> Option<HoursFrom> {
 }
 
 #[test]
-fn hours_are_assumed_by_how_much_the_versions_have_in_common() {
+fn more_is_assumed_of_hours_on_a_virtual_machine_for_versions_of_two_branches() {
     let mut lab = Lab::new();
-    let mut sd = |run: &str, number: u32, minute: i64| {
+    let mut sd = |run: &str, number: u32, virtual_machine: Option<bool>| {
         let mut plan = plan();
         plan.servers
             .iter_mut()
             .for_each(|server| server.installation.version_num = 180_006);
         plan.servers[2].installation.version_num = number;
-        lab.measured(run, &plan, minute, [0.8, 1.0, 0.90]);
+        let mut on = at("6.1", 1);
+        on.uid = run.to_owned();
+        on.host.uid = run.to_owned();
+        on.host.class.virtual_machine = virtual_machine;
+        lab.measured_on(run, &plan, 0, [0.8, 1.0, 0.90], Some(&on));
         let analysed = lab.analysed(run);
         let cell = &analysed.comparison.cells[0];
         let speed = cell.metric(Metric::Throughput).unwrap();
         (speed.hours.as_ref().unwrap().sd, speed.ratio.estimate.ln())
     };
-    let (near, _) = sd("a", 180_005, 0);
-    assert!((near - 0.005).abs() < 1e-9, "{near}");
-    let (far, change) = sd("b", 170_011, 60);
+    for (run, number, on) in [
+        ("near", 180_005, Some(true)),
+        ("physical", 170_011, Some(false)),
+        ("unknown", 170_011, None),
+    ] {
+        let (found, _) = sd(run, number, on);
+        assert!((found - 0.005).abs() < 1e-9, "{run}: {found}");
+    }
+    let (found, change) = sd("unsteady", 170_011, Some(true));
     assert!(change < -0.1, "{change}");
-    assert!((far - 0.009_f64.hypot(0.05 * change)).abs() < 1e-9, "{far}");
+    assert!(
+        (found - 0.009_f64.hypot(0.05 * change)).abs() < 1e-9,
+        "{found}"
+    );
 }
 
 #[test]

@@ -134,11 +134,7 @@ fn only(run: &Run, (from, to): (usize, usize), cells: &BTreeSet<usize>) -> Run {
     }
 }
 
-const ASSUMED: Assumed = Assumed {
-    near: 0.005,
-    far: 0.009,
-    df: 4.0,
-};
+const ASSUMED: Assumed = Assumed { sd: 0.005, df: 4.0 };
 
 /// The anchor, and the versions of the nights.
 fn builds(truth: &Truth) -> Vec<Build> {

@@ -1,6 +1,5 @@
 //! Rules of suspicions, on runs whose blocks leave nothing open.
 
-use crate::networks::ASSUMED;
 use deltabench_trend::{Assumed, Build, By, Measured, Run, State, Watch, geometric_mean};
 use std::collections::BTreeMap;
 
@@ -44,7 +43,7 @@ fn watch(runs: &[Run]) -> Watch {
         };
         9
     ];
-    let mut watch = Watch::new(builds, ASSUMED);
+    let mut watch = Watch::new(builds, Assumed { sd: 0.005, df: 4.0 });
     for run in runs {
         watch.add(run);
     }
@@ -98,8 +97,7 @@ fn a_run_that_refutes_a_suspicion_does_not_raise_it_again() {
         branch: 17,
     };
     let known = Assumed {
-        near: 0.002,
-        far: 0.002,
+        sd: 0.002,
         df: 60.0,
     };
     let mut watch = Watch::new(vec![line; 9], known);
@@ -226,7 +224,7 @@ fn ends_that_a_run_does_not_have_are_not_tried() {
 #[test]
 fn steps_are_not_between_lines() {
     let builds = (0..9).map(|line| Build { line, branch: 17 }).collect();
-    let mut watch = Watch::new(builds, ASSUMED);
+    let mut watch = Watch::new(builds, Assumed { sd: 0.005, df: 4.0 });
     watch.add(&run(0, &[(2, 0.0), (5, -30.0)]));
     assert!(watch.suspicions().is_empty());
 }
@@ -236,7 +234,7 @@ fn steps_are_not_between_lines() {
 fn levels(nights: &[(usize, f64)]) -> Watch {
     let line = |line| Build { line, branch: 17 };
     let builds = std::iter::once(line(0)).chain(nights.iter().map(|_| line(1)));
-    let mut watch = Watch::new(builds.collect(), ASSUMED);
+    let mut watch = Watch::new(builds.collect(), Assumed { sd: 0.005, df: 4.0 });
     for (night, (host, percent)) in (1..).zip(nights) {
         let minute = 1440 * i64::try_from(night).unwrap();
         // A level moves a little from night to night.
