@@ -61,7 +61,8 @@ pub(crate) struct RunsOfHost {
     pub(crate) by_comparison: BTreeMap<Hash, Vec<usize>>,
     /// The place of each, by name.
     pub(crate) by_name: BTreeMap<String, usize>,
-    /// For each the place of the last one up to it that began an hour after all before it had ended.
+    /// For each the place of the last one up to it that begins an hour: all before it had ended ten minutes
+    /// before it began.
     hours: Vec<usize>,
 }
 
