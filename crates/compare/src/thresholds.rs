@@ -455,7 +455,7 @@ pub const HOURS_ASSUMED: f64 = 0.005;
 pub const HOURS_ASSUMED_UNSTEADY: f64 = 0.009;
 
 /// Of such sides hours are assumed to move a ratio by this share of its logarithm, too (standard deviation).
-/// Slow hours took a seventh of what `hot-points` of 14.24 against 18.6 gains: docs/decisions/0064.
+/// Slow hours took 13 % of what `hot-points` of 14.24 against 18.6 gains: docs/decisions/0064.
 pub const HOURS_OF_CHANGE: f64 = 0.05;
 
 /// What else is assumed of hours: microseconds of time by which the price of a context switch differs from

@@ -60,7 +60,8 @@ const HALVINGS: u32 = 1100;
 
 /// The x with I_x(a, b) = p.
 ///
-/// Source: Newton's method kept inside a bracket, to the limit of `f64`: about 8 evaluations.
+/// Source: Newton's method kept inside a bracket, to the limit of `f64`: as a rule 14 evaluations, and up to
+///         58 where the digits of I end before those of x.
 fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     let peak = ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b);
     let density = |x: f64| (peak + (a - 1.0) * x.ln() + (b - 1.0) * (-x).ln_1p()).exp();
