@@ -9,6 +9,7 @@ use crate::pace::seconds_per_block;
 use crate::pairing::{CellRounds, Index};
 use crate::parallel;
 use crate::placebo::{self, Suspicion};
+use crate::probes;
 use crate::reading::{Reading, Unfit};
 use crate::sample::Values;
 use crate::side::Side;
@@ -80,6 +81,7 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     findings.extend(stalls::findings(plan, &cells));
     findings.extend(contended(plan, &cells));
     findings.extend(index.neighbours());
+    findings.extend(probes::findings(plan, &cells));
     findings.extend(host_speed::findings(plan, &cells));
     Comparison {
         delta: plan.delta,

@@ -146,6 +146,19 @@ impl Ratio {
     }
 }
 
+/// A metric with and without what probes of the core say of its speed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probed {
+    /// Relative value as timed, whatever the probes say.
+    pub timed: Ratio,
+    /// Standard deviation of block values over that of values as timed; absent with fewer than two blocks.
+    pub scatter: Option<f64>,
+    /// How long a probe took beside the candidate, over that beside the base: 1 but for chance.
+    pub beside: Ratio,
+    /// Two-sided p of "it takes as long"; absent with fewer than two blocks.
+    pub p: Option<f64>,
+}
+
 /// One metric of one cell and candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricComparison {
@@ -177,6 +190,9 @@ pub struct MetricComparison {
     pub other_blocks: Vec<(u32, f64)>,
     /// Skewness of the error of their mean, for the interval.
     pub skewness: Skewness,
+    /// What probes of the core changed; throughput and CPU per operation of one session have it where there
+    /// were probes.
+    pub probed: Option<Probed>,
     /// What other hours say of it; absent where nobody asked, and for a slow quantile of a single session
     /// of a host without a history.
     pub hours: Option<Hours>,

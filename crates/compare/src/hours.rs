@@ -532,6 +532,7 @@ fn over_sessions(
         difference_us: difference(&known),
         // Between sessions the interval is that of their means.
         skewness: Skewness::default(),
+        probed: None,
         hours: hours(metric, &known, &loads, delta, level),
     })
 }

@@ -76,7 +76,7 @@ fn is_disturbed<'a>(all: impl Iterator<Item = &'a Slice> + Clone, rule: Foreign)
     let span = |of: fn(&Slice) -> Option<u64>| {
         let known = all
             .clone()
-            .filter_map(|slice| Some((of(slice)?, slice.duration_ns)));
+            .filter_map(|slice| Some((of(slice)?, slice.whole_ns())));
         known.fold((0_u64, 0_u64), |(sum, time), (ns, duration)| {
             (sum.saturating_add(ns), time.saturating_add(duration))
         })

@@ -46,6 +46,7 @@ mod pairing;
 mod pairs;
 mod parallel;
 mod placebo;
+mod probes;
 pub mod progress;
 pub mod reading;
 mod sample;

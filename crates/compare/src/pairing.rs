@@ -2,7 +2,7 @@
 
 use crate::interference::{Foreign, disturbed_rounds};
 use crate::thresholds::{MIN_ROUNDS, MIN_ROUNDS_OF_STEPS, SECOND_CONTROL_SD};
-use crate::witness::{Rounds, hindered, knows_waits, neighbours, shares_core};
+use crate::witness::{Rounds, hindered, knows_waits, neighbours};
 use deltabench_model::finding::Finding;
 use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
@@ -55,7 +55,7 @@ impl<'a> Index<'a> {
             totals: plan.work.gives_totals(),
             unpaired: plan.work.is_unpaired(),
             controls: plan.second_control().map(|placebo| (plan.base(), placebo)),
-            witnessed: of_kind(|plan, cell| shares_core(plan, cell) && !is_pooled(plan, cell)),
+            witnessed: of_kind(|plan, cell| plan.shares_core(cell) && !is_pooled(plan, cell)),
         }
     }
 
@@ -367,7 +367,7 @@ impl Round<'_> {
     }
 
     /// ln of the candidate's value over that of the base, or over the mean of its two copies.
-    fn against_base(&self, of: impl Fn(&Slice) -> Option<f64>) -> Option<f64> {
+    pub(crate) fn against_base(&self, of: impl Fn(&Slice) -> Option<f64>) -> Option<f64> {
         let base = of(self.base)?;
         let control = match self.second {
             Some(second) => (base * of(second)?).sqrt(),

@@ -1,8 +1,9 @@
 //! One value for each block: the sample behind every interval.
 
-use crate::comparison::{Difference, Metric, MetricComparison, Ratio};
+use crate::comparison::{Difference, Metric, MetricComparison, Probed, Ratio};
 use crate::levels::Levels;
 use crate::pairing::{Block, Pairing};
+use crate::probes::{Probes, Slope};
 use crate::thresholds::TRIM;
 use crate::unpaired::{stretch, stretched};
 use deltabench_model::slice::Slice;
@@ -27,6 +28,10 @@ pub(crate) struct BlockValue {
     pub(crate) third: f64,
     /// `log_ratio` against the base alone, without a second control.
     pub(crate) one_control: f64,
+    /// `log_ratio` as timed: without what probes of the core say.
+    pub(crate) timed: f64,
+    /// ln(candidate / base) of the probes; absent where there are none.
+    pub(crate) probes: Option<f64>,
 }
 
 impl BlockValue {
@@ -41,6 +46,8 @@ impl BlockValue {
             typical: log_ratio,
             third: 0.0,
             one_control: log_ratio,
+            timed: log_ratio,
+            probes: None,
         })
     }
 }
@@ -48,10 +55,7 @@ impl BlockValue {
 /// Block values of throughput, operations per second, in block order.
 pub(crate) fn throughput(pairing: &Pairing<'_>) -> Vec<BlockValue> {
     let time = |_: &Block<'_>, slice: &Slice| Some(seconds(slice.duration_ns));
-    let values = pairing
-        .blocks
-        .iter()
-        .filter_map(|block| of_block(block, time));
+    let values = of_blocks(pairing, time).into_iter();
     tied(pairing, values.map(turned).collect())
 }
 
@@ -86,11 +90,7 @@ fn tied(pairing: &Pairing<'_>, values: Vec<BlockValue>) -> Vec<BlockValue> {
 /// Block values of CPU per operation, microseconds, in block order.
 pub(crate) fn server_cpu(pairing: &Pairing<'_>) -> Vec<BlockValue> {
     let cpu = |block: &Block<'_>, slice: &Slice| block.cpu_us(slice);
-    let values = pairing
-        .blocks
-        .iter()
-        .filter_map(|block| of_block(block, cpu));
-    tied(pairing, values.collect())
+    tied(pairing, of_blocks(pairing, cpu))
 }
 
 /// From cost for each operation to operations for each cost.
@@ -102,6 +102,7 @@ fn turned(value: BlockValue) -> BlockValue {
         typical: -value.typical,
         third: -value.third,
         one_control: -value.one_control,
+        timed: -value.timed,
         ..value
     }
 }
@@ -109,47 +110,94 @@ fn turned(value: BlockValue) -> BlockValue {
 /// What one side spent in a round, and on how many operations.
 type Spent = (f64, f64);
 
-/// Cost for each operation in a block, from the rounds in which all sides know theirs.
-fn of_block(
-    block: &Block<'_>,
+/// Cost for each operation in every block that has it: at equal speed of the core where probes tell that, but
+/// both sides' own values as they were.
+fn of_blocks(
+    pairing: &Pairing<'_>,
     cost: impl Fn(&Block<'_>, &Slice) -> Option<f64>,
-) -> Option<BlockValue> {
-    let spent =
-        |slice: &Slice| -> Option<Spent> { Some((cost(block, slice)?, to_f64(slice.operations))) };
-    let (mut base, mut second, mut candidate) = (Vec::new(), Vec::new(), Vec::new());
-    for round in &block.rounds {
-        let controls = (spent(round.base), round.second.map(spent));
-        if let ((Some(one), None | Some(Some(_))), Some(other)) = (controls, spent(round.candidate))
-        {
-            base.push(one);
-            second.extend(controls.1.flatten());
-            candidate.push(other);
+) -> Vec<BlockValue> {
+    let mut slope = Slope::default();
+    let values = pairing.blocks.iter().filter_map(|block| {
+        let each = |slice: &Slice| Some(cost(block, slice)? / to_f64(slice.operations));
+        slope.add(block, each);
+        let probes = Probes::of(block);
+        let sides = Sides::of(block, |slice| cost(block, slice))?;
+        sides.value(block, probes.as_ref().map(|probes| (slope.value(), probes)))
+    });
+    values.collect()
+}
+
+/// What all sides of a block spent.
+struct Sides {
+    base: Side,
+    candidate: Side,
+    /// ln(candidate / base) against the base alone, without a second control.
+    one_control: f64,
+}
+
+impl Sides {
+    /// From the rounds in which all sides know their cost; `None` if they are too few.
+    fn of(block: &Block<'_>, cost: impl Fn(&Slice) -> Option<f64>) -> Option<Self> {
+        let spent =
+            |slice: &Slice| -> Option<Spent> { Some((cost(slice)?, to_f64(slice.operations))) };
+        let (mut base, mut second, mut candidate) = (Vec::new(), Vec::new(), Vec::new());
+        for round in &block.rounds {
+            let controls = (spent(round.base), round.second.map(spent));
+            if let ((Some(one), None | Some(Some(_))), Some(other)) =
+                (controls, spent(round.candidate))
+            {
+                base.push(one);
+                second.extend(controls.1.flatten());
+                candidate.push(other);
+            }
         }
+        if base.len() < block.least {
+            return None;
+        }
+        let (one, candidate) = (Side::of(&base)?, Side::of(&candidate)?);
+        let one_control = (candidate.mean / one.mean).ln();
+        Some(Self {
+            base: match second.is_empty() {
+                true => one,
+                false => one.with(&Side::of(&second)?),
+            },
+            candidate,
+            one_control,
+        })
     }
-    if base.len() < block.least {
-        return None;
+
+    /// The block's value, less what the probes say by this slope, if they do.
+    fn value(&self, block: &Block<'_>, probes: Option<(f64, &Probes)>) -> Option<BlockValue> {
+        let mut value = BlockValue::plain(block.block, self.base.mean, self.candidate.mean)?;
+        value.one_control = self.one_control;
+        let mut off = vec![0.0; self.base.each.len()];
+        if let Some((slope, probes)) = probes {
+            value.log_ratio -= slope * probes.mean;
+            value.one_control -= slope * probes.one_control;
+            value.probes = Some(probes.mean);
+            // Where a slice lacks its cost there are more probes than rounds of costs.
+            let same = probes.each.len() == off.len();
+            let of_round = |round: usize| probes.each.get(round).filter(|_| same);
+            for (round, off) in off.iter_mut().enumerate() {
+                *off = slope * of_round(round).unwrap_or(&probes.mean);
+            }
+        }
+        if block.draws {
+            let apart = std::iter::zip(&self.base.off, &self.candidate.off);
+            let apart =
+                std::iter::zip(apart, &off).map(|((base, candidate), off)| candidate - base - off);
+            value.third = third_moment(&apart.collect::<Vec<_>>());
+        }
+        value.typical = value.log_ratio;
+        if !block.pooled {
+            let logs = std::iter::zip(&self.base.each, &self.candidate.each);
+            let logs = std::iter::zip(logs, &off)
+                .map(|((base, candidate), off)| (candidate / base).ln() - off);
+            let logs: Vec<f64> = logs.collect();
+            value.typical = trimmed_mean(&logs, TRIM)?;
+        }
+        Some(value)
     }
-    let (one, candidate) = (Side::of(&base)?, Side::of(&candidate)?);
-    let one_control = (candidate.mean / one.mean).ln();
-    let base = match second.is_empty() {
-        true => one,
-        false => one.with(&Side::of(&second)?),
-    };
-    let mut value = BlockValue::plain(block.block, base.mean, candidate.mean)?;
-    value.one_control = one_control;
-    if block.draws {
-        let apart = std::iter::zip(&base.off, &candidate.off);
-        let apart: Vec<f64> = apart.map(|(base, candidate)| candidate - base).collect();
-        value.third = third_moment(&apart);
-    }
-    if !block.pooled {
-        let logs = std::iter::zip(&base.each, &candidate.each);
-        let logs: Vec<f64> = logs
-            .map(|(base, candidate)| (candidate / base).ln())
-            .collect();
-        value.typical = trimmed_mean(&logs, TRIM)?;
-    }
-    Some(value)
 }
 
 /// One side's rounds of a block.
@@ -314,7 +362,22 @@ pub(crate) fn compare_metric(
         blocks: sample.logs,
         numbers: values.iter().map(|value| value.block).collect(),
         other_blocks: Vec::new(),
+        probed: probed(values, levels),
         hours: None,
+    })
+}
+
+/// What probes changed in these values; `None` where no block has them.
+fn probed(values: &[BlockValue], levels: Levels) -> Option<Probed> {
+    let probes = values.iter().filter_map(|value| value.probes);
+    let beside = Values::plain(probes.collect());
+    let timed = Values::plain(values.iter().map(|value| value.timed).collect());
+    let scatter = sample_sd(&log_ratios(values)).zip(sample_sd(&timed.logs));
+    Some(Probed {
+        timed: ratio(&timed, levels)?,
+        scatter: scatter.map(|(equal, timed)| equal / timed),
+        beside: ratio(&beside, Levels::FIXED)?,
+        p: beside.mean().map(|mean| mean.p()),
     })
 }
 

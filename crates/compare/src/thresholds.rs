@@ -225,6 +225,21 @@ pub const DELTA_LADDER: [f64; 4] = [0.02, 0.03, 0.05, 0.10];
 /// Probability that an unchanged cell is shown to be within the δ that noise chose, by the last look.
 pub const DELTA_POWER: f64 = 0.8;
 
+/// Rounds, less one for each block, from which on probes of the core say how a cost goes with its speed.
+pub const PROBED_ROUNDS: f64 = 12.0;
+
+/// Robust standard deviations beyond which a round tells that slope no more than one at their end.
+pub const PROBED_FAR: f64 = 3.0;
+
+/// Most that ln of a cost rises with ln of a probe. Up to 2.2 were seen, of reads of many rows.
+pub const PROBE_SLOPE_MAX: f64 = 3.0;
+
+/// Cells from which on the mean of their probes is tested.
+pub const PROBED_CELLS: usize = 6;
+
+/// Probability that servers beside which probes take equally long are said to differ, in any cell of a run.
+pub const PROBES_FALSE: f64 = 0.01;
+
 /// The sd of a candidate's block values with a second control, as a multiple of the placebo's: the root of
 /// (1 + 1/2) / (1 + 1), since a mean of two copies scatters by half of what one does.
 pub const SECOND_CONTROL_SD: f64 = 0.866;

@@ -9,7 +9,7 @@
 
 use crate::thresholds::{FOREIGN_SHARE, KEPT_OFF_UNLIKE, PREEMPTED_SHARE};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::{Cell, Placement, Plan, ServerId};
+use deltabench_model::plan::ServerId;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::to_f64;
 use deltabench_stats::binomial::symmetry_p;
@@ -18,17 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The slices of a cell by (block, round): one of each server.
 pub(crate) type Rounds<'a> = BTreeMap<(u32, u32), Vec<&'a Slice>>;
-
-/// Whether the client of a cell shares the server's core and is always busy or served by it.
-pub(crate) fn shares_core(plan: &Plan, cell: &Cell) -> bool {
-    let remote = plan.servers.iter();
-    let remote = remote.filter(|server| server.installation.remote.is_some());
-    plan.placement(cell) == Placement::SameCore
-        && cell.clients == 1
-        && cell.rate.is_none()
-        && plan.pins.is_none()
-        && remote.count() == 0
-}
 
 /// Whether the kernel tells how long servers wait for a core. The first good slice says it for all.
 pub(crate) fn knows_waits(rounds: &Rounds<'_>) -> bool {
@@ -78,8 +67,11 @@ fn is_preempted(slice: &Slice) -> bool {
     let (Some(server), Some(waited)) = (slice.server_cpu_ns, slice.run_queue_wait_ns) else {
         return false;
     };
-    // A server also waits while the client works: that is no loss.
-    let waited = waited.saturating_sub(slice.client_cpu_ns);
+    // A server also waits while the client works, or probes the core: that is no loss.
+    let busy = slice
+        .client_cpu_ns
+        .saturating_add(slice.probing_ns.unwrap_or(0));
+    let waited = waited.saturating_sub(busy);
     let worked = server.saturating_add(slice.client_cpu_ns);
     let taken = waited.min(slice.duration_ns.saturating_sub(worked));
     to_f64(taken) > PREEMPTED_SHARE * to_f64(slice.duration_ns)
@@ -96,7 +88,7 @@ pub(crate) fn neighbours<'a>(cells: impl Iterator<Item = &'a Rounds<'a>>) -> Opt
             };
             let (busy, time) = blocks.entry(block).or_default();
             *busy = busy.saturating_add(foreign);
-            *time = time.saturating_add(slice.duration_ns);
+            *time = time.saturating_add(slice.whole_ns());
         }
     }
     let known = blocks.values().filter(|(_, time)| *time > 0);

@@ -23,12 +23,14 @@ mod claims;
 mod crew;
 mod fresh;
 mod many;
+mod probe;
 mod single;
 mod turns;
 
 use self::claims::Claims;
 use self::crew::{Member, Part};
 use self::fresh::Door;
+use self::probe::Probe;
 use self::single::Alone;
 use self::turns::Turns;
 use crate::connection::Connection;
@@ -91,6 +93,7 @@ pub struct Lane {
     watchdog: Watchdog,
     turns: Turns,
     before_send: Option<BeforeSend>,
+    probe: Option<Probe>,
 }
 
 /// A thread's histogram on cache lines of its own (pairs, because processors fetch them so).
@@ -175,6 +178,7 @@ impl Lane {
             serializer: V2Serializer::new(),
             turns: Turns::default(),
             before_send: None,
+            probe: None,
         };
         for server in 0..lane.links.len() {
             lane.reconnect(server)?;
@@ -220,6 +224,17 @@ impl Lane {
     /// [`Lane::ask`]: a counter of instructions wants the server to sleep by then.
     pub fn before_send(&mut self, done: BeforeSend) {
         self.before_send = Some(done);
+    }
+
+    /// Has the speed of the core measured between the operations of a closed loop with one client that keeps
+    /// its connection: what the client measures is the server's core if they share one. Other lanes measure
+    /// nothing.
+    ///
+    /// Errors: the machine has no descriptors left.
+    pub fn probe_core(&mut self) -> Result<(), WireError> {
+        let failed = |error| WireError::transfer("making the probe of the core", error, None);
+        self.probe = Some(Probe::new().map_err(failed)?);
+        Ok(())
     }
 
     /// Sends a statement over the first connection to a server, outside of any slice, and waits for the end
@@ -288,11 +303,13 @@ impl Lane {
         };
         let others: Vec<Member<'_>> = members.collect();
         self.turns.begin();
+        self.probe.iter_mut().for_each(Probe::begin);
         self.watchdog.arm(&link.sockets, changing);
         let share = match others.is_empty() {
             true => first.work_alone(Alone {
                 turns: &mut self.turns,
                 before_send: self.before_send.as_mut(),
+                probe: self.probe.as_mut(),
             }),
             false => crew::work_together((first, others), &self.cores, &link.sockets),
         };
@@ -305,7 +322,9 @@ impl Lane {
         };
         let lost = end.is_err();
         let mut outcome = share.tally.outcome(end);
-        outcome.client_cpu_ns = share.cpu_ns;
+        (outcome.probe_ns, outcome.probing_ns) =
+            (self.probe.as_mut()).map_or((None, 0), Probe::told);
+        outcome.client_cpu_ns = share.cpu_ns.saturating_sub(outcome.probing_ns);
         outcome.rows = link.parts.iter_mut().map(Part::take_rows).sum();
         if lost {
             if outcome.void == Some(VoidReason::Stalled) {

@@ -36,8 +36,12 @@ pub struct SliceOutcome {
     pub failed: u64,
     /// Rows that came back, those of failed operations included.
     pub rows: u64,
-    /// CPU of the lane's threads between first send and last answer, nanoseconds.
+    /// CPU of the lane's threads between first send and last answer, nanoseconds, without probes.
     pub client_cpu_ns: u64,
+    /// What a probe of the core took, nanoseconds: the mean without the slowest tenth. Absent without probes.
+    pub probe_ns: Option<u64>,
+    /// What all probes took, nanoseconds, which is not in `duration_ns`.
+    pub probing_ns: u64,
     /// Latency of each succeeded operation in nanoseconds, three significant digits, as an hdrhistogram (V2
     /// format).
     pub latency_histogram: Vec<u8>,
@@ -59,6 +63,11 @@ pub struct SliceOutcome {
 }
 
 impl SliceOutcome {
+    /// CPU of the lane's threads between first send and last answer, nanoseconds, with that of probes.
+    pub fn all_client_cpu_ns(&self) -> u64 {
+        self.client_cpu_ns.saturating_add(self.probing_ns)
+    }
+
     /// A void slice in which nothing was sent.
     pub(crate) fn not_started(
         histogram: Vec<u8>,
@@ -71,6 +80,8 @@ impl SliceOutcome {
             failed: 0,
             rows: 0,
             client_cpu_ns: 0,
+            probe_ns: None,
+            probing_ns: 0,
             latency_histogram: histogram,
             scripts: counts(program)
                 .into_iter()
@@ -285,6 +296,8 @@ impl<'a> Tally<'a> {
             failed: self.failed,
             rows: 0,
             client_cpu_ns: 0,
+            probe_ns: None,
+            probing_ns: 0,
             latency_histogram: Vec::new(),
             scripts: self.scripts.into_iter().map(|count| count.tally).collect(),
             errors: self.errors,

@@ -137,6 +137,8 @@ fn slice((cell, block, round, position): (CellId, u32, u32, u32), speed: f64) ->
         steal_ns: Some(0),
         idle_cpu_ns: None,
         background_cpu_ns: None,
+        probe_ns: None,
+        probing_ns: None,
         switches: None,
         cpu_pressure_ns: None,
         schedule_lag_ns: None,

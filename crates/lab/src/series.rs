@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 const USUAL_SLICE_MS: u32 = 40;
 
 /// Fields of a series that say how its work is measured.
-const HOW_IT_IS_MEASURED: [&str; 2] = ["measurement", "draws_executables"];
+const HOW_IT_IS_MEASURED: [&str; 3] = ["measurement", "draws_executables", "probes"];
 
 /// The series of a plan's cells that this program measures, in their order; `text` gives the definition of a
 /// workload by its name.
@@ -70,6 +70,7 @@ fn series(
         // Without the text of this one, those of all that the user wrote.
         "own_sha256": (text.is_none() && !own.is_empty()).then(|| sha256(&own.join("\n"))),
         "measurement": measured,
+        "probes": plan.probes_core(cell).then_some(true),
         "clients": cell.clients,
         "rate": cell.rate,
         "state": cell.state.word(),

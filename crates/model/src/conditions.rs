@@ -1,7 +1,7 @@
 //! What follows from a plan about how its servers are compared.
 
 use crate::installation::Engine;
-use crate::plan::{Plan, PlannedServer, ServerId};
+use crate::plan::{CacheState, Cell, Placement, Plan, PlannedServer, ServerId};
 
 impl Plan {
     /// The placebo, where candidates are compared with the mean of base and placebo: two copies of one server
@@ -13,6 +13,27 @@ impl Plan {
         let ours = base.is_some_and(|base| base.installation.remote.is_none());
         self.placebo()
             .filter(|placebo| self.two_controls && ours && copies(placebo))
+    }
+
+    /// Whether the client of a cell shares the server's core and is always busy or served by it.
+    pub fn shares_core(&self, cell: &Cell) -> bool {
+        let remote = self.servers.iter();
+        let remote = remote.filter(|server| server.installation.remote.is_some());
+        self.placement(cell) == Placement::SameCore
+            && cell.clients == 1
+            && cell.rate.is_none()
+            && self.pins.is_none()
+            && remote.count() == 0
+    }
+
+    /// Whether the client of a cell measures the core that it shares with its server, between operations.
+    /// Not where the rounds of a visit differ in kind: caches fill, or a visit is one long slice.
+    pub fn probes_core(&self, cell: &Cell) -> bool {
+        self.probes
+            && self.shares_core(cell)
+            && self.cache != CacheState::Cold
+            && !self.timing.sustained
+            && !self.work.comes_in_bursts(&cell.workload)
     }
 
     /// Whether where the pages of an executable lie is drawn at each start of a server. Servers that

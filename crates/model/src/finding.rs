@@ -94,6 +94,10 @@ kinds! {
     Contended = "contended",
     /// Other processes were busy on cores that the servers did not have.
     Neighbours = "neighbours",
+    /// Probes told how fast the core was while servers worked.
+    Probes = "probes",
+    /// Probes took longer beside one server than beside another.
+    ProbesDiffer = "probes-differ",
     /// The host was not equally fast in all blocks.
     HostSpeed = "host-speed",
     /// A few long operations cost one side throughput.

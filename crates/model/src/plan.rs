@@ -423,6 +423,10 @@ pub struct Plan {
     /// Whether candidates are compared with base and placebo together. Not in plans from before it existed.
     #[serde(default)]
     pub two_controls: bool,
+    /// Whether probes of the core run between operations. Not in plans from before 28 November 2026; their
+    /// runs go on as they began.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub probes: bool,
     /// Which session of a comparison this run is, if it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionPart>,
@@ -514,6 +518,7 @@ impl Plan {
             samples: None,
             own_executables: true,
             two_controls: false,
+            probes: false,
             session: None,
             sensitivity: None,
             limits: Limits::default(),

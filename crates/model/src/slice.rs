@@ -84,6 +84,12 @@ pub struct Slice {
     /// CPU of all processes of this server between its slice before, over the same connections, and this one,
     /// nanoseconds: background work, which its operations caused. Absent where nobody read it.
     pub background_cpu_ns: Option<u64>,
+    /// What a probe of the core took on average between operations of the slice, nanoseconds, without the
+    /// slowest tenth: how fast the core was, whatever the server did. Absent where there were none.
+    pub probe_ns: Option<u64>,
+    /// CPU of all probes of the slice, nanoseconds. It is in neither `duration_ns` nor `client_cpu_ns`; what
+    /// the host and other processes did meanwhile is in their figures.
+    pub probing_ns: Option<u64>,
     /// Times that a process of this server was given a core.
     pub switches: Option<u64>,
     /// Time in which some task of the host waited for a core (pressure stall information), nanoseconds.
@@ -102,6 +108,14 @@ pub struct Slice {
     pub void: Option<VoidReason>,
     /// The facts behind that, where there are some, in words.
     pub void_detail: Option<String>,
+}
+
+impl Slice {
+    /// Its duration with its probes, nanoseconds: the time in which others are counted.
+    pub fn whole_ns(&self) -> u64 {
+        self.duration_ns
+            .saturating_add(self.probing_ns.unwrap_or(0))
+    }
 }
 
 /// What the transactions of one script of a mix came to in a slice.

@@ -93,6 +93,7 @@ pub fn plan(
         samples: None,
         own_executables: true,
         two_controls: true,
+        probes: true,
         session: None,
         sensitivity: None,
         limits: request.limits,

@@ -106,8 +106,11 @@ mod tests {
     fn as_before(lab: &std::path::Path) {
         let raw = Connection::open(lab.join(FILE_NAME)).unwrap();
         assert_eq!(MIGRATIONS[17].1, "told-nights");
-        raw.execute_batch("drop table told_since; delete from migration where number = 18")
-            .unwrap();
+        raw.execute_batch(
+            "drop table told_since; alter table slice drop column probe_ns; \
+             alter table slice drop column probing_ns; delete from migration where number >= 18",
+        )
+        .unwrap();
     }
 
     fn untold(store: &Store) -> Vec<String> {

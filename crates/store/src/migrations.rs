@@ -13,7 +13,7 @@ use std::path::Path;
 pub(crate) const APPLICATION_ID: i32 = 0x444C_5442;
 
 /// The steps: number, name, SQL.
-pub(crate) const MIGRATIONS: [(u32, &str, &str); 18] = [
+pub(crate) const MIGRATIONS: [(u32, &str, &str); 19] = [
     (1, "first", include_str!("migrations/0001-first.sql")),
     (
         2,
@@ -68,6 +68,7 @@ pub(crate) const MIGRATIONS: [(u32, &str, &str); 18] = [
         "told-nights",
         include_str!("migrations/0018-told-nights.sql"),
     ),
+    (19, "probes", include_str!("migrations/0019-probes.sql")),
 ];
 
 /// Brings the file to the newest schema; refuses a file that is newer than this program or not ours.

@@ -10,8 +10,9 @@ use rusqlite::Row;
 pub(crate) const INSERT_SLICE: &str = "insert into slice (run, block, cell, round, position, server, \
     connection, started_ns, duration_ns, operations, failed, rows, server_cpu_ns, run_queue_wait_ns, \
     client_cpu_ns, foreign_cpu_ns, steal_ns, latency_histogram, void, idle_cpu_ns, switches, \
-    cpu_pressure_ns, schedule_lag_ns, scripts, void_detail, background_cpu_ns) values (?1, ?2, ?3, ?4, ?5, \
-    ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)";
+    cpu_pressure_ns, schedule_lag_ns, scripts, void_detail, background_cpu_ns, probe_ns, probing_ns) \
+    values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, \
+    ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)";
 
 pub(crate) const INSERT_ERROR: &str = "insert into slice_error (slice, ordinal, sqlstate, count, \
     first_message) values (?1, ?2, ?3, ?4, ?5)";
@@ -19,7 +20,7 @@ pub(crate) const INSERT_ERROR: &str = "insert into slice_error (slice, ordinal, 
 const SELECT_SLICES: &str = "select id, block, cell, round, position, server, connection, started_ns, \
     duration_ns, operations, failed, rows, server_cpu_ns, run_queue_wait_ns, client_cpu_ns, \
     foreign_cpu_ns, steal_ns, latency_histogram, void, idle_cpu_ns, switches, cpu_pressure_ns, \
-    schedule_lag_ns, scripts, void_detail, background_cpu_ns from slice not indexed \
+    schedule_lag_ns, scripts, void_detail, background_cpu_ns, probe_ns, probing_ns from slice not indexed \
     where run = ?1 and id between ?2 and ?3 order by id";
 
 const SELECT_ERRORS: &str = "select slice, sqlstate, count, first_message from slice_error \
@@ -105,6 +106,8 @@ fn read_slice(row: &Row<'_>) -> rusqlite::Result<(i64, Slice, Option<String>, Op
         void: None,
         void_detail: row.get(24)?,
         background_cpu_ns: row.get(25)?,
+        probe_ns: row.get(26)?,
+        probing_ns: row.get(27)?,
     };
     Ok((row.get(0)?, slice, row.get(18)?, row.get(23)?))
 }

@@ -119,6 +119,8 @@ impl Store {
                 scripts,
                 slice.void_detail,
                 slice.background_cpu_ns,
+                slice.probe_ns,
+                slice.probing_ns,
             ])?;
         let id = step.last_insert_rowid();
         for (ordinal, error) in (0_u32..).zip(&slice.errors) {

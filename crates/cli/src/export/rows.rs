@@ -382,6 +382,8 @@ fn slice_row(run: &str, slice: &Slice, reader: &mut Deserializer) -> ExportRow {
         slice.steal_ns,
         slice.idle_cpu_ns,
         slice.background_cpu_ns,
+        slice.probe_ns,
+        slice.probing_ns,
         slice.switches,
         slice.cpu_pressure_ns,
         slice.schedule_lag_ns,

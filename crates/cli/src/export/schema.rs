@@ -309,6 +309,14 @@ pub const SLICES: ExportTable = ExportTable {
             "background_cpu_ns",
             "CPU of the server between its slice before and this one",
         ),
+        integer(
+            "probe_ns",
+            "what a probe of the core took between operations of the slice; null where there were none",
+        ),
+        integer(
+            "probing_ns",
+            "CPU of all probes, which is in no other duration or CPU",
+        ),
         integer("switches", "times a process of the server got a core"),
         integer(
             "cpu_pressure_ns",

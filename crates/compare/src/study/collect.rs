@@ -425,6 +425,8 @@ pub(super) fn block_values(metric: &MetricComparison) -> Vec<BlockValue> {
         typical: log_ratio,
         third: 0.0,
         one_control: log_ratio,
+        timed: log_ratio,
+        probes: None,
     };
     values.map(value).collect()
 }

@@ -43,6 +43,7 @@ pub(super) fn differences(first: &Plan, second: &Plan) -> Vec<Difference> {
         "the control (both copies of the base and CPU between slices, or the base alone)",
         false,
     );
+    look(first.probes != second.probes, "probes of the core", false);
     look(first.timing != second.timing, "timing", false);
     look(first.stopping != second.stopping, "stopping", false);
     look(

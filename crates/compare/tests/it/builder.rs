@@ -116,6 +116,8 @@ pub fn slice(server: ServerId, block: u32, round: u32, rate: f64, cpu_us: Option
         void_detail: None,
         idle_cpu_ns: None,
         background_cpu_ns: None,
+        probe_ns: None,
+        probing_ns: None,
         switches: None,
         cpu_pressure_ns: None,
         schedule_lag_ns: None,

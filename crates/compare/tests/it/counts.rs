@@ -116,6 +116,7 @@ fn time_and_work_that_part_are_said_where_they_do() {
             other_blocks: Vec::new(),
             hours: None,
             skewness: Default::default(),
+            probed: None,
         });
     }
     add_apart(&mut comparison, &plan);

@@ -26,6 +26,7 @@ mod ledger;
 mod many;
 mod other_speeds;
 mod pipeline;
+mod probes;
 mod rebased;
 mod rounds;
 mod second_control;

@@ -116,6 +116,7 @@ pub fn run(door: &mut Door, work: Work<'_>, tally: &mut Tally<'_>) -> Result<(),
     let alone = Alone {
         turns: &mut Turns::settled(),
         before_send: None,
+        probe: None,
     };
     let mut single = Single::new(work, alone, tally);
     while let Some(number) = single.work.claims.take() {

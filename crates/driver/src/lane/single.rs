@@ -1,5 +1,6 @@
 //! One connection: send, wait, receive; the end of one operation being the start of the next.
 
+use super::probe::Probe;
 use super::turns::Turns;
 use super::{BeforeSend, Work};
 use crate::connection::Connection;
@@ -14,6 +15,7 @@ use std::time::Duration;
 pub struct Alone<'a> {
     pub turns: &'a mut Turns,
     pub before_send: Option<&'a mut BeforeSend>,
+    pub probe: Option<&'a mut Probe>,
 }
 
 /// Does all operations, one after the other.
@@ -26,11 +28,14 @@ pub fn run(
     let mut single = Single::new(work, alone, tally);
     let mut started_ns = single.tally.clock.now();
     for _ in 0..single.work.claims.all() {
+        single.probe(started_ns);
         connection.draw(single.work.executable, &mut single.work.draws);
         single.tally.begun(connection.script());
         single.beat();
         started_ns = single.operation(connection, started_ns)?;
     }
+    // A long operation has a probe at either end.
+    single.probe(started_ns);
     Ok(())
 }
 
@@ -107,6 +112,14 @@ impl<'w, 't, 'h> Single<'w, 't, 'h> {
                     connection.start_again(self.work.executable)?
                 }
             };
+        }
+    }
+
+    /// Measures the core if it is time, which is no part of the slice.
+    #[inline]
+    fn probe(&mut self, now_ns: u64) {
+        if let Some(probe) = &mut self.alone.probe {
+            probe.at(now_ns, self.tally);
         }
     }
 

@@ -32,6 +32,26 @@ fn a_slice_does_exactly_what_it_is_asked_and_counts_the_rows() {
 }
 
 #[test]
+fn one_client_probes_its_core_if_it_is_asked_to() {
+    let server = FakeServer::start(rows(3, 20));
+    for (clients, asked) in [(1, true), (1, false), (4, true)] {
+        let mut lane = lane(&[&server], &look_up(), clients, PATIENCE);
+        if asked {
+            lane.probe_core().unwrap();
+        }
+        for operations in [0, 1, 200] {
+            let before = server.executions();
+            let outcome = slice(&mut lane, operations, 1);
+            assert_eq!(server.executions() - before, operations);
+            let expected = asked && clients == 1;
+            assert_eq!(outcome.probe_ns.is_some(), expected, "{clients} {asked}");
+            assert_eq!(outcome.probing_ns > 0, expected, "{clients} {asked}");
+            assert!(outcome.all_client_cpu_ns() >= outcome.probing_ns);
+        }
+    }
+}
+
+#[test]
 fn every_server_gets_the_same_operations_for_the_same_seed_whatever_its_speed() {
     for executable in [look_up(), transaction()] {
         for clients in [1, 4] {

@@ -87,6 +87,8 @@ impl TestRecord {
             steal_ns: self.steal_ns,
             idle_cpu_ns: None,
             background_cpu_ns: None,
+            probe_ns: None,
+            probing_ns: None,
             switches: self.switches,
             cpu_pressure_ns: self.cpu_pressure_ns,
             schedule_lag_ns: None,

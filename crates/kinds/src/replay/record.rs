@@ -123,6 +123,8 @@ impl VisitRecord {
             steal_ns: None,
             idle_cpu_ns: None,
             background_cpu_ns: None,
+            probe_ns: None,
+            probing_ns: None,
             switches: None,
             cpu_pressure_ns: None,
             schedule_lag_ns: None,

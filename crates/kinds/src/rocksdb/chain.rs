@@ -438,6 +438,8 @@ impl Visiting<'_, '_, '_> {
             steal_ns: Some(costs.steal_ns),
             idle_cpu_ns: costs.idle_cpu_ns,
             background_cpu_ns: None,
+            probe_ns: None,
+            probing_ns: None,
             switches: None,
             cpu_pressure_ns: costs.cpu_pressure_ns,
             schedule_lag_ns: None,

@@ -34,8 +34,8 @@ struct Model {
     machine: f64,
 }
 
-/// As measured under load (docs/measuring.md#turns-of-the-insert-benchmark): the log-ratio of a pass has sd
-/// 18 % in turns, 1.7 times the variance that turns predict, and sd 58 % one server after another.
+/// As measured under load (docs/measuring-insert.md#turns-of-the-insert-benchmark): the log-ratio of a pass
+/// has sd 18 % in turns, 1.7 times the variance that turns predict, and sd 58 % one server after another.
 const LOADED: Model = Model {
     pass: 0.082,
     turn: 0.436,

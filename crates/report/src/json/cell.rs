@@ -10,7 +10,7 @@ use crate::published::published;
 use crate::withdrawn;
 use deltabench_compare::comparison::{
     CellComparison, Confirmation, Dependence, Detection, DetectionOutcome, Estimates, HostSpeed,
-    Hours, Interference, Metric, MetricComparison, Recurrence, Stalls, Verdict,
+    Hours, Interference, Metric, MetricComparison, Probed, Recurrence, Stalls, Verdict,
 };
 use deltabench_compare::{CountedCell, InstructionCounts};
 use deltabench_model::json::{known, unless_empty};
@@ -203,11 +203,21 @@ fn metric(value: &MetricComparison) -> Value {
         "ci95": interval(value.ratio.ci95),
         "ci90": interval(value.ratio.ci90),
         "typical": value.typical.as_ref().and_then(relative),
+        "probes": value.probed.as_ref().map(probed),
         "difference_us": value.difference_us.and_then(|by| costs::estimate(by.estimate, by.ci95)),
         "verdict": value.verdict.map(Verdict::word),
         "block_ratios": ratios.collect::<Value>(),
         "sessions": value.hours.as_ref().and_then(sessions),
         "another_hour": value.hours.as_ref().map(another_hour),
+    }))
+}
+
+fn probed(found: &Probed) -> Value {
+    known(json!({
+        "as_timed": relative(&found.timed),
+        "scatter": found.scatter.and_then(finite),
+        "beside": relative(&found.beside),
+        "p": found.p.and_then(finite),
     }))
 }
 

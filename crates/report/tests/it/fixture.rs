@@ -171,6 +171,7 @@ fn metric(
         numbers: (0..BLOCKS).collect(),
         other_blocks: Vec::new(),
         skewness: Default::default(),
+        probed: None,
         hours: None,
     }
 }

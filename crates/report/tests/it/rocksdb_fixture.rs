@@ -190,6 +190,8 @@ impl Made {
                 steal_ns: Some(0),
                 idle_cpu_ns: Some(0),
                 background_cpu_ns: None,
+                probe_ns: None,
+                probing_ns: None,
                 switches: None,
                 cpu_pressure_ns: None,
                 schedule_lag_ns: None,

@@ -161,7 +161,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             .iter()
             .map(|(_, server)| (server.endpoint.clone(), server.login.clone()))
             .collect();
-        let lane = Lane::connect(&LaneSpec {
+        let mut lane = Lane::connect(&LaneSpec {
             servers: &servers,
             executable: visit.executable,
             clients: visit.cell.clients,
@@ -181,6 +181,10 @@ impl<'a, 'v> Connected<'a, 'v> {
             .iter()
             .map(|(_, server)| server.postmaster.clone())
             .collect();
+        if visit.plan.probes_core(visit.cell) {
+            lane.probe_core()
+                .map_err(|error| Problem::new("cannot probe the core").detail(error.to_string()))?;
+        }
         // After connecting: a meter counts the processes that exist when it is opened.
         let metered = Metered {
             devices: visit.plan.observing.counters,
@@ -482,7 +486,7 @@ impl<'a, 'v> Connected<'a, 'v> {
                 Event::Tried => profiling.disturb(work)?,
                 Event::On => profiling.sample(server, work)?,
             };
-            let costs = self.meters.end(place, outcome.client_cpu_ns);
+            let costs = self.meters.end(place, outcome.all_client_cpu_ns());
             if let Some(cause) = Cause::of(&outcome) {
                 return Ok(Err((server, cause)));
             }
@@ -539,7 +543,7 @@ impl<'a, 'v> Connected<'a, 'v> {
         // one of them is given work at a time.
         self.meters.start(place);
         let outcome = self.lane.run_slice(place, *request);
-        let costs = self.meters.end(place, outcome.client_cpu_ns);
+        let costs = self.meters.end(place, outcome.all_client_cpu_ns());
         if let Some(device) = &costs.device {
             let sum = self.device.entry(server).or_default();
             sum.reads += device.reads;
@@ -568,6 +572,8 @@ impl<'a, 'v> Connected<'a, 'v> {
             steal_ns: costs.steal_ns,
             idle_cpu_ns: costs.idle_cpu_ns,
             background_cpu_ns: costs.background_cpu_ns,
+            probe_ns: outcome.probe_ns,
+            probing_ns: outcome.probe_ns.map(|_| outcome.probing_ns),
             switches: costs.server.and_then(|server| server.switches),
             cpu_pressure_ns: costs.cpu_pressure_ns,
             schedule_lag_ns: outcome.schedule_lag_ns,

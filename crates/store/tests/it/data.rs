@@ -93,6 +93,8 @@ pub fn slice(cell: u32, block: u32, round: u32) -> Slice {
         void_detail: None,
         idle_cpu_ns: None,
         background_cpu_ns: None,
+        probe_ns: None,
+        probing_ns: None,
         switches: None,
         cpu_pressure_ns: None,
         schedule_lag_ns: None,
