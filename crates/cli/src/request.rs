@@ -51,6 +51,7 @@ pub fn without_workloads(
             counted_after: shape.counts.wanted(),
             sensitivity: false,
         },
+        probes: shape.probes,
         ..request
     })
 }
@@ -149,6 +150,7 @@ pub fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
         limits: Limits::default(),
         cache: CacheState::AsIs,
         observing: Observing::default(),
+        probes: false,
         work: Work::default(),
         placebo: true,
         seed,

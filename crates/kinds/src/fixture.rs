@@ -129,6 +129,7 @@ pub(crate) fn request() -> Request {
         limits: Limits::default(),
         cache: CacheState::AsIs,
         observing: Observing::default(),
+        probes: false,
         work: Work::default(),
         placebo: true,
         seed: 7,

@@ -423,8 +423,7 @@ pub struct Plan {
     /// Whether candidates are compared with base and placebo together. Not in plans from before it existed.
     #[serde(default)]
     pub two_controls: bool,
-    /// Whether probes of the core run between operations. Not in plans from before 28 November 2026; their
-    /// runs go on as they began.
+    /// Whether probes of the core run between operations, and servers are compared at equal speed of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub probes: bool,
     /// Which session of a comparison this run is, if it has several.

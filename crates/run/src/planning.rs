@@ -65,7 +65,7 @@ pub fn plan(
     let mut servers = vec![base.planned(Role::Base)];
     servers.extend(request.placebo.then(|| base.planned(Role::Placebo)));
     servers.extend(candidates.iter().map(|wish| wish.planned(Role::Candidate)));
-    Ok(Plan {
+    let plan = Plan {
         format: PLAN_FORMAT.0.to_owned(),
         version: PLAN_FORMAT.1,
         seed: request.seed,
@@ -93,7 +93,7 @@ pub fn plan(
         samples: None,
         own_executables: true,
         two_controls: true,
-        probes: true,
+        probes: request.probes,
         session: None,
         sensitivity: None,
         limits: request.limits,
@@ -102,7 +102,20 @@ pub fn plan(
         experiment: None,
         extends: None,
         work: request.work,
-    })
+    };
+    check_probes(&plan)?;
+    Ok(plan)
+}
+
+/// Refuses probes where no client can make them.
+fn check_probes(plan: &Plan) -> Result<(), Problem> {
+    let probed = plan.cells.iter().any(|cell| plan.probes_core(cell));
+    if probed || !plan.probes {
+        return Ok(());
+    }
+    Err(Problem::new("--probes has nothing to probe")
+        .detail("probes need a closed loop of one client on the core of a server that runs here")
+        .hint("leave --probes out, or measure one client without --rate, --pin and cold caches"))
 }
 
 /// The placements of one client and of more: the same where a workload has several numbers of clients, or the

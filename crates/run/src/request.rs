@@ -50,6 +50,8 @@ pub struct Request {
     pub cache: CacheState,
     /// What is collected beside the slices.
     pub observing: Observing,
+    /// Whether probes of the core run between operations.
+    pub probes: bool,
     /// The kind of benchmark; scripts of pgbench are measured besides the selection.
     pub work: Work,
     /// Whether the base has a placebo beside it. Without one a run does not see its own false alarms.

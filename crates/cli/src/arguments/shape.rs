@@ -14,6 +14,10 @@ pub struct Shape {
     /// The smallest change that matters [default: 2 % to 5 %, for each cell what its placebo's noise allows]
     #[arg(long, value_name = "PERCENT")]
     pub delta: Option<String>,
+    /// Probe the core that one client shares with its server between operations, and compare servers at equal
+    /// speed of the core
+    #[arg(long)]
+    pub probes: bool,
     /// Sample the wait events of backends this often, in slices that do not count
     #[arg(long, value_name = "PER SECOND", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub waits: Option<u32>,

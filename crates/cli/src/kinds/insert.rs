@@ -144,6 +144,7 @@ fn request(arguments: &InsertArguments, setup: InsertSetup) -> Result<Request, P
             on_inconclusive: InconclusiveWord::Fail,
         },
         sessions: SessionArguments::default(),
+        probes: false,
         waits: None,
         sample: None,
         force: false,

@@ -255,6 +255,7 @@ fn request(arguments: &RocksdbArguments) -> Result<Request, Problem> {
         limits,
         cache,
         observing: Observing::default(),
+        probes: false,
         work: Work::Rocksdb(setup),
         placebo: !exactness.no_placebo,
         seed: exactness.seed.unwrap_or_else(seed_from_clock),
