@@ -79,6 +79,7 @@ fn what_reads_and_writes_cost_is_counted_on_an_old_and_a_new_server() {
             "--no-pilot",
             "--waits",
             "50",
+            "--probes",
             "--only",
             "point-query,update-nonindex",
         ],
@@ -88,6 +89,11 @@ fn what_reads_and_writes_cost_is_counted_on_an_old_and_a_new_server() {
         cell(&report, "point-query"),
         cell(&report, "update-nonindex"),
     );
+    for probed in [read, write] {
+        let probes = &probed["metrics"]["throughput"]["probes"];
+        let beside = probes["beside"]["ratio"].as_f64().unwrap();
+        assert!((0.5..2.0).contains(&beside), "{probes}");
+    }
     for side in sides(read, "transactions_per_op") {
         assert!((0.98..1.1).contains(&side), "one transaction each: {side}");
     }

@@ -266,16 +266,19 @@ fn both_ratios_are_kept_and_absolute_values_stay_as_timed() {
     assert!(says(&timed).is_empty());
 }
 
+/// Whether probes are said to have taken longer beside a server.
+fn tells(comparison: &Comparison) -> bool {
+    let mut findings = comparison.findings.iter();
+    findings.any(|finding| finding.kind == FindingKind::ProbesDiffer)
+}
+
 #[test]
 fn a_server_beside_which_probes_take_longer_is_told() {
     let told = |beside: f64, seed: u64| {
         let mut random = Simulation::new(seed);
         let runs = runs(200);
-        let differ = (0..runs).filter(|_| {
-            let comparison = analysed(&run(&mut random, Host { beside, ..HOST }, 0.0));
-            let mut findings = comparison.findings.iter();
-            findings.any(|finding| finding.kind == FindingKind::ProbesDiffer)
-        });
+        let differ =
+            (0..runs).filter(|_| tells(&analysed(&run(&mut random, Host { beside, ..HOST }, 0.0))));
         (count(differ.count()), runs)
     };
     let (equal, runs) = told(0.0, 659);
@@ -303,9 +306,7 @@ fn what_probes_are_apart_in_all_cells_is_told_though_no_cell_tells_it() {
                 };
                 slices.into_iter().map(of_cell)
             });
-            let comparison = analyse(&many, &all.collect::<Vec<_>>(), Vec::new());
-            let mut findings = comparison.findings.iter();
-            findings.any(|finding| finding.kind == FindingKind::ProbesDiffer)
+            tells(&analyse(&many, &all.collect::<Vec<_>>(), Vec::new()))
         });
         (count(differ.count()), runs)
     };

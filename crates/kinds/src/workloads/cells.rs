@@ -157,6 +157,34 @@ mod tests {
     }
 
     #[test]
+    fn one_client_on_a_shared_core_probes_it_if_asked_and_nobody_else_can() {
+        let library = Library::builtin().unwrap();
+        let of = |change: fn(&mut Request)| {
+            let mut request = request();
+            change(&mut request);
+            plan(request, &Workloads, (&wish("a"), &[wish("b")]), &library)
+        };
+        let probed = |plan: &Plan| {
+            plan.cells
+                .iter()
+                .filter(|cell| plan.probes_core(cell))
+                .count()
+        };
+        assert_eq!(probed(&of(|_| {}).unwrap()), 0, "not asked");
+        assert_eq!(probed(&of(|r| r.probes = true).unwrap()), 8);
+        let refused: [fn(&mut Request); 3] = [
+            // A curve over clients has one placement, with a core for the client.
+            |r| (r.probes, r.clients) = (true, vec![1, 4]),
+            |r| (r.probes, r.clients) = (true, vec![4]),
+            |r| (r.probes, r.rate) = (true, Some(100.0)),
+        ];
+        for change in refused {
+            let said = of(change).unwrap_err().to_string();
+            assert!(said.contains("--probes"), "{said}");
+        }
+    }
+
+    #[test]
     fn the_published_order_is_kept_and_settles_after_its_write_phase() {
         let library = Library::builtin().unwrap();
         let request = Request {
