@@ -22,6 +22,7 @@
 mod claims;
 mod crew;
 mod fresh;
+mod interleaved;
 mod many;
 mod probe;
 mod single;
@@ -30,6 +31,7 @@ mod turns;
 use self::claims::Claims;
 use self::crew::{Member, Part};
 use self::fresh::Door;
+pub use self::interleaved::Stops;
 use self::probe::Probe;
 use self::single::Alone;
 use self::turns::Turns;
@@ -353,15 +355,20 @@ impl Lane {
     }
 
     fn serialized(&mut self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(4096);
         let all = self.histograms.first();
-        let written = all.map(|all| self.serializer.serialize(&all.0, &mut bytes));
-        assert!(
-            matches!(written, Some(Ok(_))),
-            "a histogram of fixed bounds always fits its format"
-        );
-        bytes
+        all.map_or_else(Vec::new, |all| serialized(&mut self.serializer, &all.0))
     }
+}
+
+/// A histogram of fixed bounds, as it is stored.
+fn serialized(serializer: &mut V2Serializer, histogram: &Histogram<u64>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(4096);
+    let written = serializer.serialize(histogram, &mut bytes);
+    assert!(
+        written.is_ok(),
+        "a histogram of fixed bounds always fits its format"
+    );
+    bytes
 }
 
 impl std::fmt::Debug for Lane {

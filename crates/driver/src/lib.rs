@@ -40,7 +40,7 @@ mod wire;
 
 pub use admin::Client;
 pub use error::{ServerError, WireError};
-pub use lane::{Lane, LaneSpec};
+pub use lane::{Lane, LaneSpec, Stops};
 pub use limit::{ClientLimit, ClientLoad, client_limited};
 pub use slice::{SliceOutcome, SliceRequest};
 pub use tls::TlsFailure;

@@ -82,6 +82,34 @@ pub fn wait_for_input(socket: BorrowedFd<'_>) -> io::Result<()> {
     poll(socket, libc::POLLIN)
 }
 
+/// As [`wait_for_input`], for at most `limit`; whether there is something. May return early with nothing.
+pub fn wait_for_input_within(socket: BorrowedFd<'_>, limit: Duration) -> io::Result<bool> {
+    let mut wanted = libc::pollfd {
+        fd: socket.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let time = timespec(limit);
+    // SAFETY: the pointers are to one live, exclusively borrowed pollfd and a live timespec; no signal mask
+    // is given; the descriptor is open.
+    let ready = unsafe { libc::ppoll(&raw mut wanted, 1, &raw const time, std::ptr::null()) };
+    if ready >= 0 {
+        return Ok(ready > 0);
+    }
+    let error = io::Error::last_os_error();
+    match error.kind() {
+        io::ErrorKind::Interrupted => Ok(false),
+        _ => Err(error),
+    }
+}
+
+fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(time.subsec_nanos().cast_signed()),
+    }
+}
+
 /// Waits, without a time limit, until bytes (or the end of the stream) can be received, or some be sent.
 pub fn wait_for_either(socket: BorrowedFd<'_>) -> io::Result<()> {
     poll(socket, libc::POLLIN | libc::POLLOUT)
@@ -442,10 +470,7 @@ impl Poller {
     ///
     /// To the nanosecond with Linux 5.11 and later; before, to the next millisecond, which shows as lag.
     pub fn wait_for(&mut self, limit: Duration) -> io::Result<usize> {
-        let time = libc::timespec {
-            tv_sec: libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: libc::c_long::from(limit.subsec_nanos().cast_signed()),
-        };
+        let time = timespec(limit);
         // SAFETY: pointers and count describe the live vector of events and a live timespec; no signal mask
         // is given, so its size does not matter; the descriptor is open.
         let ready = unsafe {

@@ -1,7 +1,7 @@
 //! What follows from a plan about how its servers are compared.
 
 use crate::installation::Engine;
-use crate::plan::{CacheState, Cell, Placement, Plan, PlannedServer, ServerId};
+use crate::plan::{CacheState, Cell, Limits, Placement, Plan, PlannedServer, ServerId};
 
 impl Plan {
     /// The placebo, where candidates are compared with the mean of base and placebo: two copies of one server
@@ -36,6 +36,27 @@ impl Plan {
             && !self.work.comes_in_bursts(&cell.workload)
     }
 
+    /// Whether servers may have long operations of a cell under way at the same time and work in turns. Only
+    /// where an operation has one process of the server to work for it, which is stopped between its turns,
+    /// changes nothing, and has no limit of time that goes on meanwhile.
+    pub fn interleaves(&self, cell: &Cell) -> bool {
+        let plain = self.servers.iter().all(|server| {
+            let asked = self.settings.iter().chain(&server.settings);
+            server.configuration.is_none()
+                && !asked
+                    .into_iter()
+                    .any(|(name, _)| goes_on_between_turns(name))
+        });
+        plain
+            && self.shares_core(cell)
+            && !cell.writes
+            && !cell.reconnects
+            && self.cache != CacheState::Cold
+            && self.limits == Limits::default()
+            && !self.timing.sustained
+            && !self.work.comes_in_bursts(&cell.workload)
+    }
+
     /// Whether where the pages of an executable lie is drawn at each start of a server. Servers that
     /// deltabench does not start and embedded engines keep theirs.
     pub fn draws_executables(&self) -> bool {
@@ -45,4 +66,10 @@ impl Plan {
         };
         self.own_executables && self.servers.iter().any(own)
     }
+}
+
+/// Whether a setting may give an operation other processes to work for it, or a limit of time.
+fn goes_on_between_turns(setting: &str) -> bool {
+    let setting = setting.to_ascii_lowercase();
+    setting.contains("parallel") || setting.contains("io_") || setting.ends_with("_timeout")
 }

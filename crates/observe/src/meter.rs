@@ -43,6 +43,17 @@ pub struct CpuReading {
 }
 
 impl CpuReading {
+    /// What was spent in two times together.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let both = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
+        Self {
+            cpu_ns: self.cpu_ns + other.cpu_ns,
+            run_queue_wait_ns: both(self.run_queue_wait_ns, other.run_queue_wait_ns),
+            switches: both(self.switches, other.switches),
+        }
+    }
+
     /// What was spent since an earlier reading of the same meter.
     pub fn since(&self, earlier: &Self) -> Self {
         let passed = |now: Option<u64>, then: Option<u64>| {

@@ -28,6 +28,28 @@ pub struct MachineCosts {
     pub device: Option<DeviceCosts>,
 }
 
+impl MachineCosts {
+    /// Those of two turns of one server in one slice together; the later one is `other`. What one of them
+    /// does not know is not known.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let both = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
+        let servers = self.server.zip(other.server);
+        Self {
+            server: servers.map(|(one, other)| one.and(&other)),
+            idle_cpu_ns: both(self.idle_cpu_ns, other.idle_cpu_ns),
+            background_cpu_ns: both(self.background_cpu_ns, other.background_cpu_ns),
+            foreign_cpu_ns: both(self.foreign_cpu_ns, other.foreign_cpu_ns),
+            steal_ns: both(self.steal_ns, other.steal_ns),
+            cpu_pressure_ns: both(self.cpu_pressure_ns, other.cpu_pressure_ns),
+            device: self
+                .device
+                .zip(other.device)
+                .map(|(one, other)| one.and(&other)),
+        }
+    }
+}
+
 impl From<SliceCosts> for MachineCosts {
     fn from(costs: SliceCosts) -> Self {
         Self {

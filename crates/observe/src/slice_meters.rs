@@ -34,14 +34,7 @@ impl SliceCosts {
     pub fn and(&self, other: &Self) -> Self {
         let both = |one: Option<u64>, other: Option<u64>| Some(one? + other?);
         Self {
-            server: CpuReading {
-                cpu_ns: self.server.cpu_ns + other.server.cpu_ns,
-                run_queue_wait_ns: both(
-                    self.server.run_queue_wait_ns,
-                    other.server.run_queue_wait_ns,
-                ),
-                switches: both(self.server.switches, other.server.switches),
-            },
+            server: self.server.and(&other.server),
             idle_cpu_ns: self.idle_cpu_ns + other.idle_cpu_ns,
             background_cpu_ns: self.background_cpu_ns.or(other.background_cpu_ns),
             foreign_cpu_ns: self.foreign_cpu_ns + other.foreign_cpu_ns,

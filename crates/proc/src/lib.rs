@@ -26,6 +26,7 @@ mod process;
 mod stat;
 mod tree;
 mod units;
+pub mod writeback;
 
 pub use error::ProcError;
 pub use file::{KernelFile, WholeFile, field, number, number_in, numbers, program, word_in};

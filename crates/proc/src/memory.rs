@@ -26,7 +26,7 @@ pub fn memory_available() -> Option<u64> {
     available_below(Path::new("/"))
 }
 
-fn available_below(root: &Path) -> Option<u64> {
+pub(crate) fn available_below(root: &Path) -> Option<u64> {
     let meminfo = fs::read_to_string(root.join("proc/meminfo")).ok()?;
     let machine = number(&meminfo, "MemAvailable")?;
     Some(cgroup::memory_limit(root).map_or(machine, |limit| limit.min(machine)))

@@ -9,6 +9,8 @@ pub struct Mount {
     pub kind: String,
     /// What is mounted, for example `/dev/sda1`.
     pub source: String,
+    /// Options of the file system, for example `rw,data=ordered`.
+    pub options: String,
 }
 
 /// The mounts that this process sees, for [`mount_of`]; empty where the kernel does not tell.
@@ -27,6 +29,7 @@ pub fn mount_of(mounts: &str, directory: &Path) -> Option<Mount> {
         let mount = Mount {
             kind: words.next()?.to_owned(),
             source: words.next()?.replace("\\040", " "),
+            options: words.next().unwrap_or_default().to_owned(),
         };
         directory
             .starts_with(&point)
@@ -45,7 +48,7 @@ mod tests {
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 23 22 0:5 / /proc rw - proc proc rw
 30 22 0:30 / /var/tmp rw,nosuid shared:7 - tmpfs tmpfs rw
-31 22 8:2 / /mnt/my\\040disk rw - xfs /dev/sdb1 rw
+31 22 8:2 / /mnt/my\\040disk rw - xfs /dev/sdb1 rw,noquota
 32 30 8:3 / /var/tmp rw - btrfs /dev/sdc1 rw
 ";
 
@@ -56,8 +59,9 @@ mod tests {
         assert_eq!(of("/var/tmp/deltabench").as_deref(), Some("btrfs"));
         assert_eq!(of("/var/tmpfiles").as_deref(), Some("ext4"));
         assert_eq!(of("/mnt/my disk/x").as_deref(), Some("xfs"));
-        let source = mount_of(MOUNTS, Path::new("/mnt/my disk")).unwrap().source;
-        assert_eq!(source, "/dev/sdb1");
+        let disk = mount_of(MOUNTS, Path::new("/mnt/my disk")).unwrap();
+        assert_eq!(disk.source, "/dev/sdb1");
+        assert_eq!(disk.options, "rw,noquota");
         assert_eq!(mount_of("", Path::new("/")), None);
     }
 

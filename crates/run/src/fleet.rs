@@ -12,7 +12,7 @@ use self::pristine::Pristine;
 use crate::admin::run;
 use crate::aging;
 use crate::limits::{FleetLimits, Possible};
-use crate::load::{self, DataSet};
+use crate::load::{self, DataSet, Making, ShortVisits};
 use crate::occupancy::{Occupancy, decide};
 use crate::planning::max_connections;
 use crate::remote::{self, Agents, RemoteServer};
@@ -29,6 +29,7 @@ use deltabench_server::{
 };
 use deltabench_workload::{Chore, Library};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -68,6 +69,7 @@ pub struct Fleet<'a> {
     burn: Option<Burn>,
     library: Library,
     tables: DataSet,
+    short_visits: Mutex<ShortVisits>,
 }
 
 impl<'a> Fleet<'a> {
@@ -119,6 +121,7 @@ impl<'a> Fleet<'a> {
             burn,
             library,
             tables,
+            short_visits: Mutex::default(),
         };
         fleet.make_templates(host)?;
         for (place, server) in plan.servers.iter().enumerate() {
@@ -344,12 +347,23 @@ impl<'a> Fleet<'a> {
         server: ServerId,
         cell: &Cell,
     ) -> Result<(), Problem> {
+        self.renew_as(schedule, server, (cell, Making::Synced))
+    }
+
+    fn renew_as(
+        &self,
+        schedule: &BlockSchedule,
+        server: ServerId,
+        (cell, making): (&Cell, Making),
+    ) -> Result<(), Problem> {
         let place = place_of(schedule, server);
         let version_num = self.planned(place)?.installation.version_num;
         let site = self.site(place, server.index())?;
         let what = (self.plan, &self.tables);
         self.limits
-            .unhindered(place, || load::renew(&site, what, cell.state, version_num))
+            .unhindered(place, || {
+                load::renew(&site, what, cell.state, (version_num, making))
+            })
             .map_err(|problem| self.with_log(problem, place))
     }
 
@@ -522,7 +536,7 @@ impl<'a> Fleet<'a> {
     /// Removes the tables of cells that write from a running server, and their files.
     ///
     /// Errors: whatever the server answered, with the tail of its log.
-    pub fn clear(&mut self, schedule: &BlockSchedule, server: ServerId) -> Result<(), Problem> {
+    pub fn clear(&self, schedule: &BlockSchedule, server: ServerId) -> Result<(), Problem> {
         let place = place_of(schedule, server);
         let site = self.site(place, server.index())?;
         self.limits

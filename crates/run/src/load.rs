@@ -1,5 +1,6 @@
 //! What is on a server, and how it comes there ([`crate::site`] says where it is).
 
+mod cached;
 mod data_set;
 mod visibility;
 
@@ -14,6 +15,8 @@ use deltabench_model::problem::Problem;
 use deltabench_workload::{Sbtest, TableDefinition};
 
 pub use crate::site::uses_work;
+pub use cached::{Making, making};
+pub(crate) use cached::{ShortVisits, delays};
 pub use data_set::{DataSet, states};
 pub(crate) use visibility::check_visibility;
 pub use visibility::durable;
@@ -160,10 +163,11 @@ pub(crate) fn clone_fresh(endpoint: &Endpoint, version_num: u32) -> Result<(), P
 
 /// Gives cells that write the tables of a state as they were made, and brings them into shared buffers.
 ///
-/// When it returns, all of it is on disk on a server of our own, no more buffers are dirty than a handful of
-/// catalog pages of the new connection, and the latest checkpoint is a moment old. Cost at 1M rows (280 MB)
-/// on the two-core machine of docs/error-rates.md: 0.9 s while it is quiet. Copying through the WAL
-/// (`STRATEGY wal_log`) took three times as long there and left 7000 dirty buffers and a checkpoint to do.
+/// When it returns, all of it is on disk on a server of our own, or in the page cache, as `making` says; no
+/// more buffers are dirty than a handful of catalog pages of the new connection, and the latest checkpoint
+/// is a moment old. Cost at 1M rows (280 MB) on the two-core machine of docs/error-rates.md: 0.9 s while it
+/// is quiet, 0.5 s in the page cache. Copying through the WAL (`STRATEGY wal_log`) took three times as long
+/// there and left 7000 dirty buffers and a checkpoint to do.
 /// On another's server rows are copied and indexes built; what is left to be written is that server's
 /// affair.
 ///
@@ -172,18 +176,24 @@ pub(crate) fn renew(
     site: &Site,
     (plan, tables): (&Plan, &DataSet),
     state: DataState,
-    version_num: u32,
+    (version_num, making): (u32, Making),
 ) -> Result<(), Problem> {
     if let Home::Schemas(schemas) = &site.home {
         remote::renew(site, schemas, plan, tables)?;
         return prewarm(site, Tables::Work).map(drop);
     }
     let mut client = connect(&site.endpoint, &login(MAINTENANCE))?;
-    run(&mut client, &format!("DROP DATABASE IF EXISTS {WORK}"))?;
-    copy_database(&mut client, WORK, state, version_num)?;
-    tables.check_crash(site, Tables::Work)?;
-    prewarm(site, Tables::Work)?;
-    run(&mut client, "CHECKPOINT")
+    let make = |client: &mut Client| {
+        run(client, &format!("DROP DATABASE IF EXISTS {WORK}"))?;
+        copy_database(client, WORK, state, version_num)?;
+        tables.check_crash(site, Tables::Work)?;
+        prewarm(site, Tables::Work)?;
+        run(client, "CHECKPOINT")
+    };
+    match making {
+        Making::Synced => make(&mut client),
+        Making::Cached => cached::unsynced(&mut client, make),
+    }
 }
 
 /// Drops the database of cells that write, on a server of our own.

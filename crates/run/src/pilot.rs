@@ -197,11 +197,11 @@ impl Piloting<'_, '_, '_> {
         let Some(executable) = self.spec.executables.get(id.index()) else {
             return Ok(true);
         };
+        let all: Vec<_> = ServerId::each().take(self.plan.servers.len()).collect();
         if cell.writes {
-            let servers: Vec<_> = ServerId::each().take(self.plan.servers.len()).collect();
             self.spec
                 .fleet
-                .renew_all(block_schedule, &servers, (id, cell))?;
+                .renew_all(block_schedule, &all, (id, cell))?;
         }
         let servers: Vec<Address> = addresses
             .iter()
@@ -225,7 +225,11 @@ impl Piloting<'_, '_, '_> {
             Ok(())
         };
         let report = visit.carry_out(&mut sink, &mut None)?;
-        Ok(report.end == VisitEnd::Complete)
+        let complete = report.end == VisitEnd::Complete;
+        if complete {
+            self.spec.fleet.forget_cached(block_schedule, &all)?;
+        }
+        Ok(complete)
     }
 
     fn judge(&self) -> Option<Pilot> {

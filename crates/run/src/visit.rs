@@ -25,7 +25,7 @@ use deltabench_model::plan::{CacheState, Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::sampled::SampledStacks;
 use deltabench_model::slice::{Slice, VoidReason};
-use deltabench_model::units::to_u64;
+use deltabench_model::units::{to_f64, to_u64};
 use deltabench_observe::unwind::StackReader;
 use deltabench_observe::{Postmaster, core_speed, own_affinity, pin_self, pin_tree, restore};
 use deltabench_proc::has_ended;
@@ -284,6 +284,31 @@ impl Visit<'_> {
         self.plan.timing.connections_per_visit.max(1)
     }
 
+    /// The same where the work of a slice is known: one for long operations. New connections would be warmed
+    /// up by an operation on each server, a fifth of what is measured.
+    fn sets_of(&self, work: SliceWork) -> u32 {
+        match self.has_long_operations(work) {
+            true => 1,
+            false => self.sets(),
+        }
+    }
+
+    /// Whether one operation takes as long as all of the warm-up, and makes slices longer than was asked for,
+    /// unless the user chose the warm-up.
+    fn has_long_operations(&self, work: SliceWork) -> bool {
+        let timing = &self.plan.timing;
+        let each = work.seconds * f64::from(self.cell.clients) / to_f64(work.operations.max(1));
+        !timing.warmup_chosen
+            && self.cell.rate.is_none()
+            && each >= timing.warmup_seconds
+            && work.seconds >= 2.0 * self.slice_seconds()
+    }
+
+    /// Whether servers may do these slices in turns: an operation takes longer than two slices should.
+    fn interleaves(&self, work: SliceWork) -> bool {
+        work.seconds >= 2.0 * self.slice_seconds() && self.plan.interleaves(self.cell)
+    }
+
     /// Whether what is asked for is the time before anything is warm.
     fn is_cold(&self) -> bool {
         self.plan.cache == CacheState::Cold
@@ -316,8 +341,11 @@ impl Visit<'_> {
         }
         let mut known = self.scouted.map(|scouted| scouted.work);
         let mut done = self.scouted.map_or(0, |scouted| scouted.done);
+        collecting.before();
         for set in 0..self.sets() {
-            collecting.before();
+            if known.is_some_and(|work| set >= self.sets_of(work)) {
+                break;
+            }
             let mut connected = Connected::open(self, self.present(), set, done)?;
             collecting.connected();
             let end = self.connection_set(set, &mut connected, &mut known, sink, report)?;
@@ -329,9 +357,8 @@ impl Visit<'_> {
                 device: connected.device().clone(),
             });
             done = connected.done();
-            drop(connected);
-            collecting.after();
         }
+        collecting.after();
         // Over connections of their own, when everything is counted: asking costs the servers CPU.
         if let Some(work) = known.filter(|_| self.plan.observing.waits_per_second > 0) {
             let mut connected = Connected::open(self, self.present(), self.sets(), done)?;
@@ -405,16 +432,16 @@ impl Visit<'_> {
         let work: SliceWork = match warm {
             Ok((found, warmth)) => {
                 report.warm_up = warmth.or(report.warm_up.take());
-                *known.insert(found)
+                *known.insert(connected.decided(found))
             }
             Err((server, reason)) => return Ok(VisitEnd::Lost(server, reason)),
         };
-        let (sets, rounds) = (self.sets(), self.rounds(work.seconds));
+        let (sets, rounds) = (self.sets_of(work), self.rounds(work.seconds));
         for round in (0..rounds).filter(|round| round * sets / rounds == set) {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Ok(VisitEnd::Interrupted);
             }
-            if let Some((server, reason)) = connected.round(round, work.operations, sink)? {
+            if let Some((server, reason)) = connected.round(round, work, sink)? {
                 return Ok(VisitEnd::Lost(server, reason));
             }
         }

@@ -1,21 +1,15 @@
 //! Servers that do nothing while another one has its turn.
 
-use crate::process::Handle;
+use crate::process::{FREEZE_LIMIT, Handle, wait_until_stopped};
 use deltabench_model::problem::Problem;
-use deltabench_proc::{Process, process_tree};
+use deltabench_proc::process_tree;
 use std::collections::BTreeSet;
 use std::fs::canonicalize;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// How long processes may take to stop: one that waits for its disk stops when it has it.
-const FREEZE_LIMIT: Duration = Duration::from_secs(60);
-
-/// First and longest pause between two looks whether all have stopped.
-const LOOKS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(5));
+use std::time::Instant;
 
 /// Thaws every process that works inside a directory, when the pipe to deltabench closes.
 ///
@@ -88,26 +82,6 @@ impl Drop for FrozenServer {
     }
 }
 
-/// Waits until all threads of a process do nothing, or it has ended.
-fn wait_until_stopped(pid: u32, deadline: Instant) -> Result<(), String> {
-    let (mut pause, longest) = LOOKS;
-    loop {
-        match Process::of(pid).stat() {
-            None => return Ok(()),
-            Some(stat) if stat.has_ended() || stat.is_stopped() => return Ok(()),
-            Some(_) if Instant::now() >= deadline => {
-                return Err(format!(
-                    "process {pid} did not stop within {} s",
-                    FREEZE_LIMIT.as_secs()
-                ));
-            }
-            Some(_) => {}
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(longest);
-    }
-}
-
 /// Lets the servers of a workspace go on if deltabench is killed while they are frozen.
 pub struct ThawGuard {
     child: Child,
@@ -148,7 +122,8 @@ impl Drop for ThawGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltabench_proc::has_ended;
+    use deltabench_proc::{Process, has_ended};
+    use std::time::Duration;
 
     /// A shell with a child that writes a line each 10 ms.
     fn busy(directory: &Path) -> Child {

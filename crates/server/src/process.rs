@@ -14,6 +14,12 @@ use std::time::{Duration, Instant};
 /// [`crate::sweep`] knows that it is ours.
 pub const ENGINE_MARK: (&str, &str) = ("DELTABENCH_STARTED", "engine");
 
+/// How long processes may take to stop: one that waits for its disk stops when it has it.
+pub(crate) const FREEZE_LIMIT: Duration = Duration::from_secs(60);
+
+/// First and longest pause between two looks whether all have stopped.
+const LOOKS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(5));
+
 /// A process: its pid and when it started, which together never repeat until the machine restarts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
@@ -104,6 +110,26 @@ impl Handle {
     }
 }
 
+/// Waits until all threads of a process do nothing, or it has ended.
+pub(crate) fn wait_until_stopped(pid: u32, deadline: Instant) -> Result<(), String> {
+    let (mut pause, longest) = LOOKS;
+    loop {
+        match Process::of(pid).stat() {
+            None => return Ok(()),
+            Some(stat) if stat.has_ended() || stat.is_stopped() => return Ok(()),
+            Some(_) if Instant::now() >= deadline => {
+                return Err(format!(
+                    "process {pid} did not stop within {} s",
+                    FREEZE_LIMIT.as_secs()
+                ));
+            }
+            Some(_) => {}
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(longest);
+    }
+}
+
 /// A process of a server of ours that does nothing until this is dropped, or until it is thawed.
 pub struct Frozen(Handle);
 
@@ -113,6 +139,14 @@ impl Frozen {
         let handle = Handle::open(pid)?;
         handle.signal(libc::SIGSTOP).ok()?;
         Some(Self(handle))
+    }
+
+    /// Waits until it does nothing, or has ended.
+    ///
+    /// Errors: it goes on for a minute.
+    pub fn await_stop(&self) -> Result<(), String> {
+        let Self(handle) = self;
+        wait_until_stopped(handle.identity.pid, Instant::now() + FREEZE_LIMIT)
     }
 
     /// Lets it go on.

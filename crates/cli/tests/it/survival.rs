@@ -115,6 +115,49 @@ fn a_killed_run_goes_on_where_it_was_and_its_servers_die_with_it() {
     assert!(after.len() > before.len());
 }
 
+/// Whether a process is stopped.
+fn is_stopped(pid: &u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ")
+        .next()
+        .is_some_and(|rest| rest.starts_with('T'))
+}
+
+#[test]
+fn processes_that_wait_for_their_turn_in_a_long_operation_die_with_a_killed_run() {
+    let lab = Lab::new();
+    let arguments = [
+        "compare",
+        "postgres:14",
+        "postgres:18",
+        "--blocks",
+        "2",
+        "--only",
+        "scan",
+        "--rows",
+        "100k",
+        "--slice-ms",
+        "2",
+        "--visit-seconds",
+        "60",
+        "--huge-pages",
+        "off",
+        "--no-pilot",
+    ];
+    let mut child = lab.start(&arguments);
+    let limit = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    while !lab.servers().iter().any(is_stopped) {
+        assert!(
+            std::time::Instant::now() < limit,
+            "no server waits for its turn"
+        );
+        assert!(child.try_wait().unwrap().is_none(), "the run is over");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.wait_until_no_servers();
+}
+
 #[test]
 fn nobody_else_can_go_on_with_a_run_on_its_way_and_an_interrupt_cleans_up_at_once() {
     let lab = Lab::new();

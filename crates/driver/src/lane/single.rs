@@ -4,6 +4,7 @@ use super::probe::Probe;
 use super::turns::Turns;
 use super::{BeforeSend, Work};
 use crate::connection::Connection;
+use crate::error::ServerError;
 use crate::performer::Turn;
 use crate::scan::Loss;
 use crate::slice::Tally;
@@ -49,6 +50,18 @@ pub struct Single<'w, 't, 'h> {
     /// Round trips of the operation, and how often they had to wait.
     trips: usize,
     waits: u64,
+    /// How often it was tried, and since when.
+    tries: u32,
+    started_ns: u64,
+}
+
+/// Where an operation is.
+#[derive(Debug, Clone, Copy)]
+pub enum Stage {
+    /// It needs an answer.
+    Waits,
+    /// It ended then, nanoseconds.
+    Over(u64),
 }
 
 impl<'w, 't, 'h> Single<'w, 't, 'h> {
@@ -61,24 +74,51 @@ impl<'w, 't, 'h> Single<'w, 't, 'h> {
             beats: 0,
             trips: 0,
             waits: 0,
+            tries: 1,
+            started_ns: 0,
         }
     }
 
     /// The operation drawn last; returns when it was over.
     #[inline]
     pub fn operation(&mut self, connection: &mut Connection, started_ns: u64) -> Result<u64, Loss> {
-        (self.trips, self.waits) = (0, 0);
-        let mut tries = 1;
+        let mut stage = self.begin(connection, started_ns)?;
+        loop {
+            stage = match stage {
+                Stage::Waits => {
+                    let waits = connection.answer()?;
+                    self.answered(connection, waits)?
+                }
+                Stage::Over(now_ns) => return Ok(now_ns),
+            };
+        }
+    }
+
+    /// Begins the operation drawn last.
+    #[inline]
+    pub fn begin(&mut self, connection: &mut Connection, started_ns: u64) -> Result<Stage, Loss> {
+        (self.trips, self.waits, self.tries) = (0, 0, 1);
+        self.started_ns = started_ns;
         self.before_send(connection);
-        let mut turn = connection.go_on(self.work.executable)?;
+        let turn = connection.go_on(self.work.executable)?;
+        self.follow(connection, turn)
+    }
+
+    /// Goes on with it: the answer is complete, for which it had to wait so often.
+    #[inline]
+    pub fn answered(&mut self, connection: &mut Connection, waits: u64) -> Result<Stage, Loss> {
+        self.trips += 1;
+        self.waits += waits;
+        self.before_send(connection);
+        let turn = connection.go_on(self.work.executable)?;
+        self.follow(connection, turn)
+    }
+
+    #[inline]
+    fn follow(&mut self, connection: &mut Connection, mut turn: Turn) -> Result<Stage, Loss> {
         loop {
             turn = match turn {
-                Turn::Answer => {
-                    self.trips += 1;
-                    self.waits += connection.answer()?;
-                    self.before_send(connection);
-                    connection.go_on(self.work.executable)?
-                }
+                Turn::Answer => return Ok(Stage::Waits),
                 Turn::Rest(time) => {
                     self.rest(time);
                     connection.go_on(self.work.executable)?
@@ -88,31 +128,42 @@ impl<'w, 't, 'h> Single<'w, 't, 'h> {
                     self.alone.turns.note(trips, waits, connection.local_pid());
                     let now_ns = self.tally.clock.now();
                     self.tally
-                        .succeeded(connection.script(), now_ns - started_ns);
-                    return Ok(now_ns);
+                        .succeeded(connection.script(), now_ns - self.started_ns);
+                    return Ok(Stage::Over(now_ns));
                 }
-                Turn::Failed(error) => {
-                    let script = connection.script();
-                    let age_ns = self.tally.clock.now() - started_ns;
-                    let again = self.work.tries_again(&error, tries, age_ns);
-                    if !again {
-                        self.tally.failed(script, &error);
-                    }
-                    if connection.in_transaction() {
-                        connection.send_rollback()?;
-                        connection.answer()?;
-                        connection.rolled_back()?;
-                    }
-                    if !again {
-                        return Ok(self.tally.clock.now());
-                    }
-                    self.tally.tried_again(script, tries);
-                    tries += 1;
-                    self.beat();
-                    connection.start_again(self.work.executable)?
-                }
+                Turn::Failed(error) => match self.failed(connection, &error)? {
+                    Some(again) => again,
+                    None => return Ok(Stage::Over(self.tally.clock.now())),
+                },
             };
         }
+    }
+
+    /// Takes note of an error; what comes next if the operation is tried again.
+    #[cold]
+    fn failed(
+        &mut self,
+        connection: &mut Connection,
+        error: &ServerError,
+    ) -> Result<Option<Turn>, Loss> {
+        let script = connection.script();
+        let age_ns = self.tally.clock.now() - self.started_ns;
+        let again = self.work.tries_again(error, self.tries, age_ns);
+        if !again {
+            self.tally.failed(script, error);
+        }
+        if connection.in_transaction() {
+            connection.send_rollback()?;
+            connection.answer()?;
+            connection.rolled_back()?;
+        }
+        if !again {
+            return Ok(None);
+        }
+        self.tally.tried_again(script, self.tries);
+        self.tries += 1;
+        self.beat();
+        connection.start_again(self.work.executable).map(Some)
     }
 
     /// Measures the core if it is time, which is no part of the slice.

@@ -5,6 +5,7 @@
 mod builtin;
 mod fresh;
 mod insert;
+mod interleaved;
 mod paced;
 mod pgbench;
 mod programs;

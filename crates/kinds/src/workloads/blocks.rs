@@ -194,6 +194,7 @@ impl BlockState<'_> {
                 VisitEnd::Complete => {
                     self.look_for_losses(session, (block, cell), schedule)?;
                     self.chores(session, cell, Moment::After, schedule)?;
+                    self.forget_cached(session, schedule)?;
                     progress.visited((block, cell), started, session.clock);
                     session.observer.visit(block, number, planned);
                 }
@@ -227,6 +228,16 @@ impl BlockState<'_> {
         let servers: Vec<_> = ServerId::each().take(session.plan.servers.len()).collect();
         self.fleet.renew_all(schedule, &servers, (cell, planned))?;
         Ok(true)
+    }
+
+    /// Drops the tables of a cell that was visited where no disk has seen them.
+    fn forget_cached(
+        &self,
+        session: &Session<'_>,
+        schedule: &BlockSchedule,
+    ) -> Result<(), Problem> {
+        let servers: Vec<_> = ServerId::each().take(session.plan.servers.len()).collect();
+        self.fleet.forget_cached(schedule, &servers)
     }
 
     /// Asks every server whether what its kind promises of the tables holds after a visit that wrote, in the

@@ -2,7 +2,7 @@
 
 use super::Fleet;
 use crate::admin::{connect, query, text};
-use crate::load::{self, DataSet, uses_work};
+use crate::load::{self, DataSet, Making, uses_work};
 use crate::site::{MAINTENANCE, Site, login, tables_of};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::{Cell, Plan, ServerId};
@@ -135,7 +135,12 @@ impl CountedServer<'_> {
     pub fn prepare(&self, cell: &Cell) -> Result<(Endpoint, Login), Problem> {
         if uses_work(self.plan.order, cell) {
             let what = (self.plan, &self.tables);
-            load::renew(&self.site, what, cell.state, self.version_num)?;
+            load::renew(
+                &self.site,
+                what,
+                cell.state,
+                (self.version_num, Making::Synced),
+            )?;
         }
         let login = self.site.home.login(tables_of(self.plan.order, cell));
         Ok((self.site.endpoint.clone(), login))

@@ -2,7 +2,7 @@
 
 use super::{Fleet, LOADING_PORT, no_such_server, place_of};
 use crate::aging;
-use crate::load::{self, DataSet};
+use crate::load::{self, DataSet, Making, ShortVisits};
 use crate::occupancy::Occupancy;
 use crate::readback::{ServerReadback, read_back};
 use crate::remote::same_server;
@@ -12,9 +12,14 @@ use crate::visit::host_problem;
 use deltabench_model::plan::{Cell, CellId, DataState, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_observe::{own_affinity, pin_tree};
+use deltabench_proc::mounts::{mount_of, mounts};
+use deltabench_proc::writeback::Writeback;
 use deltabench_server::{Slot, unmet};
+use deltabench_workload::Library;
 use deltabench_workload::executable::Executable;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{MutexGuard, PoisonError};
 
 impl Fleet<'_> {
     /// Loads every server and reads back what it is; all are stopped again when this returns.
@@ -149,8 +154,10 @@ impl Fleet<'_> {
     }
 
     /// As [`Fleet::renew`], on these servers before a visit to a cell, which pins them afterwards. If all are
-    /// our own, as many do it at the same time as there are cores, and on all cores: most of it is waiting
-    /// for the disk. Who is left for last differs from block to block and from cell to cell.
+    /// our own, several do it at the same time, on all cores: all of them where no disk sees the tables
+    /// ([`Making::Cached`]; [`Fleet::forget_cached`] them after the visit), else as many as there are cores,
+    /// because most of it is waiting for the disk. Who is left for last differs from block to block and from
+    /// cell to cell.
     ///
     /// Errors: those of [`Fleet::renew`], of the first server that has one.
     pub fn renew_all(
@@ -159,24 +166,56 @@ impl Fleet<'_> {
         servers: &[ServerId],
         (cell_id, cell): (CellId, &Cell),
     ) -> Result<(), Problem> {
-        let at_once = match self.remotes.is_empty() {
-            true => std::thread::available_parallelism().map_or(1, usize::from),
-            false => 1,
+        let possible = self.making(cell)?;
+        let making = self
+            .short_visits()
+            .begin(cell_id, possible, Writeback::read());
+        let at_once = match making {
+            _ if !self.remotes.is_empty() => 1,
+            Making::Cached => servers.len().max(1),
+            Making::Synced => std::thread::available_parallelism().map_or(1, usize::from),
         };
-        for chunk in turned(&schedule.start_order, servers, cell_id).chunks(at_once) {
-            let ends: Vec<_> = std::thread::scope(|scope| {
-                let start = |server: &ServerId| {
-                    let server = *server;
-                    scope.spawn(move || self.renew_unpinned(schedule, server, cell))
-                };
-                let threads: Vec<_> = chunk.iter().map(start).collect();
-                threads.into_iter().map(|thread| thread.join()).collect()
-            });
-            let died = || Err(Problem::new("a thread that makes tables ended too early"));
-            ends.into_iter()
-                .try_for_each(|end| end.unwrap_or_else(|_| died()))?;
+        turned(&schedule.start_order, servers, cell_id)
+            .chunks(at_once)
+            .try_for_each(|chunk| {
+                at_the_same_time(chunk, |server| {
+                    self.renew_unpinned(schedule, server, (cell, making))
+                })
+            })
+    }
+
+    /// To be called when a visit went through. Drops the tables that [`Fleet::renew_all`] has made for it, if
+    /// no disk has seen them: the kernel would write them while others are measured.
+    ///
+    /// Errors: whatever a server answered, with the tail of its log.
+    pub fn forget_cached(
+        &self,
+        schedule: &BlockSchedule,
+        servers: &[ServerId],
+    ) -> Result<(), Problem> {
+        match self.short_visits().end() {
+            true => at_the_same_time(servers, |server| self.clear(schedule, server)),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    fn short_visits(&self) -> MutexGuard<'_, ShortVisits> {
+        self.short_visits
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How tables for a cell may be made on all servers. Workloads of users and scripts may ask for a
+    /// checkpoint or a vacuum in mid-visit.
+    fn making(&self, cell: &Cell) -> Result<Making, Problem> {
+        let known = Library::builtin()?;
+        let ours = known.get(&cell.workload).is_ok() && !self.plan.work.has_scripts();
+        let file_system = mount_of(&mounts(Path::new("/")), self.directory());
+        if !ours || !file_system.is_some_and(|mount| load::delays(&mount)) {
+            return Ok(Making::Synced);
+        }
+        let bytes = self.tables.bytes(self.plan)?;
+        Ok(load::making(self.plan, cell, bytes, Writeback::read()))
     }
 
     /// As [`Fleet::renew`], on all cores that are ours: the visit before has pinned the server to its own.
@@ -184,14 +223,14 @@ impl Fleet<'_> {
         &self,
         schedule: &BlockSchedule,
         server: ServerId,
-        cell: &Cell,
+        made: (&Cell, Making),
     ) -> Result<(), Problem> {
         let place = place_of(schedule, server);
         if let Some(pid) = self.postmaster_pid(place)? {
             let freed = own_affinity().and_then(|cores| pin_tree(pid, &cores));
             freed.map_err(|error| self.with_log(host_problem(error), place))?;
         }
-        self.renew(schedule, server, cell)
+        self.renew_as(schedule, server, made)
     }
 
     fn read_copy(
@@ -241,6 +280,24 @@ impl Fleet<'_> {
         let member = self.members.get_mut(place).ok_or_else(no_such_server)?;
         member.stop()
     }
+}
+
+/// Does the same on several servers, each in a thread of its own; the problem of the first that has one.
+fn at_the_same_time(
+    servers: &[ServerId],
+    work: impl Fn(ServerId) -> Result<(), Problem> + Sync,
+) -> Result<(), Problem> {
+    let ends: Vec<_> = std::thread::scope(|scope| {
+        let start = |server: &ServerId| {
+            let (server, work) = (*server, &work);
+            scope.spawn(move || work(server))
+        };
+        let threads: Vec<_> = servers.iter().map(start).collect();
+        threads.into_iter().map(|thread| thread.join()).collect()
+    });
+    let died = || Err(Problem::new("a thread that makes tables ended too early"));
+    ends.into_iter()
+        .try_for_each(|end| end.unwrap_or_else(|_| died()))
 }
 
 /// These servers in the drawn order of a block, begun at another one for each cell. A pilot has fewer servers

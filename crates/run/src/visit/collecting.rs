@@ -1,9 +1,9 @@
 //! What is counted around a visit.
 //!
-//! A server's own statistics are read before the visit's connections are opened and after they are closed,
-//! because a backend reports what it did when it ends; the kernel's counters of its processes between,
-//! because they go with the processes. Both cover every operation of the visit, warm-up included. The device
-//! is shared by all servers, so it is counted slice by slice (`Connected`).
+//! A server's own statistics are read before the visit's first connections are opened and after its last are
+//! closed, because a backend reports what it did when it ends; the kernel's counters of its processes around
+//! each set of connections, because they go with the processes. Both cover every operation of the visit,
+//! warm-up included. The device is shared by all servers, so it is counted slice by slice (`Connected`).
 //!
 //! Nothing here may fail a visit: what cannot be read is absent.
 
@@ -90,7 +90,7 @@ impl Collecting {
         Self { servers }
     }
 
-    /// To be called before connections are opened.
+    /// To be called before the first connections are opened.
     pub(super) fn before(&mut self) {
         for tally in &mut self.servers {
             tally.before = tally.statistics().map(|values| (Instant::now(), values));
@@ -98,7 +98,7 @@ impl Collecting {
         }
     }
 
-    /// To be called when they are open.
+    /// To be called when a set of connections is open.
     pub(super) fn connected(&mut self) {
         for tally in self.servers.iter_mut().filter(|tally| !tally.untold) {
             let backends: Vec<u32> = tally
@@ -110,7 +110,7 @@ impl Collecting {
         }
     }
 
-    /// To be called before they are closed.
+    /// To be called before it is closed.
     pub(super) fn disconnecting(&mut self, sums: &Sums) {
         for tally in &mut self.servers {
             let kernel = tally.kernel.take().map(Counters::finish);
@@ -120,11 +120,11 @@ impl Collecting {
             }
             tally.operations += sums.operations;
             tally.sets += 1;
-            tally.add(found);
+            tally.add(found, 1);
         }
     }
 
-    /// To be called when they are closed.
+    /// To be called when the last are closed.
     pub(super) fn after(&mut self) {
         for tally in &mut self.servers {
             let Some((read, before)) = tally.before.take() else {
@@ -135,7 +135,7 @@ impl Collecting {
             let next = read + readings_apart(tally.version_num);
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
             if let Some(after) = tally.statistics() {
-                tally.add(moved(&before, &after));
+                tally.add(moved(&before, &after), tally.sets);
             }
         }
     }
@@ -224,12 +224,13 @@ impl Tally {
         }
     }
 
-    fn add(&mut self, found: Values) {
+    /// Adds what was counted over so many sets of connections.
+    fn add(&mut self, found: Values, sets: u32) {
         for (key, value) in found {
             let gauge = is_gauge(&key);
-            let (sum, sets) = self.values.entry(key).or_insert((0.0, 0));
+            let (sum, counted) = self.values.entry(key).or_insert((0.0, 0));
             *sum = if gauge { value } else { *sum + value };
-            *sets += 1;
+            *counted += sets;
         }
     }
 

@@ -1,5 +1,7 @@
 //! A visit with its connections open: calibration, warm-up, rounds.
 
+mod interleaved;
+
 use super::profiled::{Profiling, cpu_ns_per_operation};
 use super::waits::{Waits, sampled};
 use super::{
@@ -8,14 +10,15 @@ use super::{
 use crate::admin::without_path;
 use crate::schedule::{jittered, parameters};
 use deltabench_compare::is_steady;
-use deltabench_driver::{Lane, LaneSpec, SliceRequest};
+use deltabench_driver::{Lane, LaneSpec, SliceOutcome, SliceRequest};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::ServerId;
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{count, seconds, to_f64, to_u64};
 use deltabench_observe::profile::CostGuard;
-use deltabench_observe::{DeviceCosts, Metered, Meters, Postmaster};
+use deltabench_observe::{DeviceCosts, MachineCosts, Metered, Meters, Postmaster};
+use deltabench_server::ThawGuard;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -81,6 +84,10 @@ pub(super) struct Connected<'a, 'v> {
     done: u64,
     /// The data's device while each server's slices ran.
     device: BTreeMap<ServerId, DeviceCosts>,
+    /// Whether in the latest slice of each server that did not count nothing but its process worked.
+    works_alone: BTreeMap<ServerId, bool>,
+    /// Absent until rounds are interleaved.
+    guard: Option<ThawGuard>,
 }
 
 /// The work of one slice.
@@ -89,6 +96,8 @@ pub(super) struct SliceWork {
     pub(super) operations: u64,
     /// Seconds that the base takes for them, about: more than asked for where one operation takes longer.
     pub(super) seconds: f64,
+    /// Whether the servers do them in turns; absent while nobody has decided.
+    pub(super) in_turns: Option<bool>,
 }
 
 /// A server that a lane is connected to.
@@ -107,6 +116,13 @@ enum Event {
     /// It samples.
     On,
 }
+
+/// Share of an operation in which the server's process works, or waits for the core, where nothing else works
+/// for it: it does not sleep, and other processes do nothing of it.
+const WORKS_ALONE: f64 = 0.9;
+
+/// Share of an operation that the client may take for its answer.
+const CLIENT_SHARE: f64 = 0.02;
 
 /// Where rounds of slices that are sampled begin to count: no other slices have their parameters.
 const FIRST_SAMPLED_ROUND: u32 = FIRST_WARMUP_ROUND / 2;
@@ -135,6 +151,7 @@ pub(super) fn fitting(wanted: f64, clients: u64, each: f64, most: u64) -> SliceW
     SliceWork {
         operations,
         seconds: wanted.max(each * to_f64(operations)),
+        in_turns: None,
     }
 }
 
@@ -146,6 +163,7 @@ fn scheduled(rate: f64, wanted: f64, most: u64) -> SliceWork {
     SliceWork {
         operations,
         seconds: to_f64(operations) / rate,
+        in_turns: None,
     }
 }
 
@@ -199,6 +217,8 @@ impl<'a, 'v> Connected<'a, 'v> {
             set,
             done,
             device: BTreeMap::new(),
+            works_alone: BTreeMap::new(),
+            guard: None,
         })
     }
 
@@ -246,6 +266,7 @@ impl<'a, 'v> Connected<'a, 'v> {
                 return Ok(SliceWork {
                     operations,
                     seconds,
+                    in_turns: None,
                 });
             }
             if seconds >= wanted / 3.0 || operations >= most || attempt + 1 == ATTEMPTS {
@@ -259,6 +280,7 @@ impl<'a, 'v> Connected<'a, 'v> {
         Ok(SliceWork {
             operations,
             seconds: wanted,
+            in_turns: None,
         })
     }
 
@@ -291,7 +313,7 @@ impl<'a, 'v> Connected<'a, 'v> {
     /// equally many: what is discarded is discarded on both sides. `None` where operations are so long that
     /// steadiness would take longer to judge than the cell to measure.
     pub(super) fn warm_up(&mut self, work: SliceWork) -> Result<Option<WarmUp>, Loss> {
-        if self.has_long_operations(work) {
+        if self.visit.has_long_operations(work) {
             self.warm_rounds(work, WARMUP_ROUNDS_LONG)?;
             return Ok(None);
         }
@@ -328,18 +350,6 @@ impl<'a, 'v> Connected<'a, 'v> {
             steady: false,
             us_per_operation: thinned(curves),
         }))
-    }
-
-    /// Whether one operation takes as long as all of the warm-up, and makes slices longer than was asked for,
-    /// unless the user chose the warm-up.
-    fn has_long_operations(&self, work: SliceWork) -> bool {
-        let Visit { plan, cell, .. } = self.visit;
-        let timing = &plan.timing;
-        let each = work.seconds * f64::from(cell.clients) / to_f64(work.operations.max(1));
-        !timing.warmup_chosen
-            && cell.rate.is_none()
-            && each >= timing.warmup_seconds
-            && work.seconds >= 2.0 * self.visit.slice_seconds()
     }
 
     /// So many times the asked warm-up: for new connections to servers that are warm already, or for servers
@@ -386,7 +396,9 @@ impl<'a, 'v> Connected<'a, 'v> {
             // Read, so that the work that it leaves behind counts for the slice that follows.
             self.meters.start(place);
             let outcome = self.lane.run_slice(place, request);
-            self.meters.end(place, outcome.client_cpu_ns);
+            let costs = self.meters.end(place, outcome.client_cpu_ns);
+            self.works_alone
+                .insert(server, works_alone(&outcome, &costs));
             let tolerated = operations < few;
             match Cause::of(&outcome) {
                 Some(cause) if !(tolerated && cause.reason == VoidReason::NothingDone) => {
@@ -503,7 +515,7 @@ impl<'a, 'v> Connected<'a, 'v> {
     pub(super) fn round(
         &mut self,
         round: u32,
-        operations: u64,
+        work: SliceWork,
         sink: Sink<'_>,
     ) -> Result<Option<Loss>, Problem> {
         let Visit {
@@ -512,10 +524,13 @@ impl<'a, 'v> Connected<'a, 'v> {
             cell_id,
             ..
         } = *self.visit;
-        let operations = jittered(plan, block, cell_id, round, operations);
+        let operations = jittered(plan, block, cell_id, round, work.operations);
         let request = self.request(operations, round);
+        if work.in_turns == Some(true) {
+            return self.interleaved_round(round, request, sink);
+        }
         for (position, place, server) in self.turn() {
-            let slice = self.slice((server, place), round, position, &request)?;
+            let slice = self.slice((server, place), round, position, &request);
             sink(&slice)?;
             match slice.void {
                 Some(VoidReason::NothingDone) | None => {}
@@ -529,38 +544,53 @@ impl<'a, 'v> Connected<'a, 'v> {
         Ok(None)
     }
 
+    /// The same work, with whether the servers do it in turns: as in earlier visits of the cell, or as the
+    /// warm-up shows.
+    pub(super) fn decided(&self, work: SliceWork) -> SliceWork {
+        let alone = |server: &ServerId| self.works_alone.get(server) == Some(&true);
+        let shown = self.visit.interleaves(work) && self.present.iter().all(alone);
+        SliceWork {
+            in_turns: Some(self.present.len() > 1 && work.in_turns.unwrap_or(shown)),
+            ..work
+        }
+    }
+
     fn slice(
         &mut self,
         (server, place): (ServerId, usize),
         round: u32,
         position: u32,
         request: &SliceRequest,
-    ) -> Result<Slice, Problem> {
-        let started = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+    ) -> Slice {
+        let started_ns = recorded_at();
         // Two servers of a visit may be schemas of one: its CPU is this slice's all the same, because only
         // one of them is given work at a time.
         self.meters.start(place);
         let outcome = self.lane.run_slice(place, *request);
         let costs = self.meters.end(place, outcome.all_client_cpu_ns());
+        self.recorded((server, round, position), started_ns, outcome, &costs)
+    }
+
+    /// A slice as it is stored; what it did to the device counts for its server.
+    fn recorded(
+        &mut self,
+        (server, round, position): (ServerId, u32, u32),
+        started_ns: u64,
+        outcome: SliceOutcome,
+        costs: &MachineCosts,
+    ) -> Slice {
         if let Some(device) = &costs.device {
             let sum = self.device.entry(server).or_default();
-            sum.reads += device.reads;
-            sum.read_bytes += device.read_bytes;
-            sum.writes += device.writes;
-            sum.write_bytes += device.write_bytes;
-            sum.read_ns += device.read_ns;
-            sum.write_ns += device.write_ns;
+            *sum = sum.and(device);
         }
-        Ok(Slice {
+        Slice {
             server,
             cell: self.visit.cell_id,
             block: self.visit.block,
             round,
             position,
             connection: self.set,
-            started_ns: u64::try_from(started.as_nanos()).unwrap_or(u64::MAX),
+            started_ns,
             duration_ns: outcome.duration_ns,
             operations: outcome.operations,
             failed: outcome.failed,
@@ -582,8 +612,24 @@ impl<'a, 'v> Connected<'a, 'v> {
             errors: outcome.errors,
             void: outcome.void,
             void_detail: outcome.void_detail,
-        })
+        }
     }
+}
+
+/// Whether nothing but a server's process has worked in a slice: no client, no sleep, no other process.
+fn works_alone(outcome: &SliceOutcome, costs: &MachineCosts) -> bool {
+    let duration_ns = to_f64(outcome.duration_ns);
+    let worked = costs
+        .server
+        .map(|server| server.cpu_ns + server.run_queue_wait_ns.unwrap_or(0));
+    worked.is_some_and(|worked| to_f64(worked) >= WORKS_ALONE * duration_ns)
+        && to_f64(outcome.client_cpu_ns) <= CLIENT_SHARE * duration_ns
+}
+
+/// Now, in nanoseconds since 1970.
+fn recorded_at() -> u64 {
+    let started = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(started.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -596,6 +642,42 @@ mod tests {
         assert_eq!(least_operations(32, 20e-6), 320, "a fast operation");
         assert_eq!(least_operations(32, 0.02 / 32.0), 320, "20 ms each");
         assert_eq!(least_operations(64, 0.01), 192, "10 ms of the server each");
+    }
+
+    #[test]
+    fn an_operation_that_sleeps_or_sends_a_lot_takes_no_turns() {
+        use deltabench_observe::CpuReading;
+        let of = |cpu_ns: u64, waited_ns: Option<u64>, client_cpu_ns: u64| {
+            let outcome = SliceOutcome {
+                duration_ns: 1_000_000_000,
+                operations: 1,
+                failed: 0,
+                rows: 1,
+                client_cpu_ns,
+                probe_ns: None,
+                probing_ns: 0,
+                latency_histogram: Vec::new(),
+                scripts: Vec::new(),
+                errors: Vec::new(),
+                void: None,
+                void_detail: None,
+                schedule_lag_ns: None,
+            };
+            let server = Some(CpuReading {
+                cpu_ns,
+                run_queue_wait_ns: waited_ns,
+                switches: None,
+            });
+            let costs = MachineCosts {
+                server,
+                ..MachineCosts::default()
+            };
+            works_alone(&outcome, &costs)
+        };
+        assert!(of(990_000_000, None, 1_000_000));
+        assert!(of(600_000_000, Some(390_000_000), 1_000_000), "a neighbour");
+        assert!(!of(600_000_000, Some(1_000_000), 1_000_000), "it sleeps");
+        assert!(!of(940_000_000, None, 50_000_000), "a large answer");
     }
 
     #[test]

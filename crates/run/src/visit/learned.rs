@@ -1,6 +1,6 @@
 //! The work of a slice as earlier visits of a run found it.
 
-use super::connected::fitting;
+use super::connected::{SliceWork, fitting};
 use super::{ROUNDS_MIN, Scouted};
 use deltabench_model::plan::{CacheState, CellId, Plan};
 use deltabench_model::slice::Slice;
@@ -41,8 +41,21 @@ impl Scouted {
         each.sort_by(f64::total_cmp);
         let median = *each.get(each.len() / 2)?;
         let work = fitting(wanted, clients, median, u64::MAX);
+        let work = SliceWork {
+            in_turns: in_turns(cell_id, slices),
+            ..work
+        };
         Some(Self { work, done: 0 })
     }
+}
+
+/// Whether the first round of a cell that is known was one in turns: its slices began together.
+fn in_turns(cell_id: CellId, slices: &[Slice]) -> Option<bool> {
+    let mut of_cell = slices.iter().filter(|slice| slice.cell == cell_id);
+    let first = of_cell.next()?;
+    let place = |slice: &Slice| (slice.block, slice.round);
+    let other = of_cell.find(|slice| place(slice) == place(first))?;
+    Some(other.started_ns == first.started_ns)
 }
 
 #[cfg(test)]
@@ -75,6 +88,22 @@ mod tests {
         assert_eq!(of(&plan, &slices[..4]), None, "too few");
         let others: Vec<Slice> = (0..6).map(|round| slice(1, round)).collect();
         assert_eq!(of(&plan, &others), None, "other servers");
+        let turns = |slices: &[Slice]| {
+            Scouted::learned(&plan, CellId(0), &executables[0], slices)
+                .unwrap()
+                .work
+                .in_turns
+        };
+        assert_eq!(turns(&slices), None, "one server");
+        let both = |started_ns: u64| {
+            let second = Slice {
+                started_ns,
+                ..slice(1, 0)
+            };
+            [slices.clone(), vec![second]].concat()
+        };
+        assert_eq!(turns(&both(slices[0].started_ns)), Some(true));
+        assert_eq!(turns(&both(slices[0].started_ns + 1)), Some(false));
         plan.cache = CacheState::Cold;
         assert_eq!(of(&plan, &slices), None);
         plan.cache = CacheState::default();

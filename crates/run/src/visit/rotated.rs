@@ -116,7 +116,7 @@ impl Visit<'_> {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Ok(Err(VisitEnd::Interrupted));
             }
-            if let Some((server, reason)) = connected.round(round, work.operations, sink)? {
+            if let Some((server, reason)) = connected.round(round, work, sink)? {
                 return Ok(Err(VisitEnd::Lost(server, reason)));
             }
         }

@@ -2,12 +2,14 @@
 
 use crate::lab::{Lab, ask, cell, executables, installations, plan, value};
 use deltabench_driver::{Lane, LaneSpec, SliceRequest};
-use deltabench_model::plan::{Cell, CellOrder, DataState, Plan, ServerId, WorkloadSource};
+use deltabench_model::plan::{Cell, CellId, CellOrder, DataState, Plan, ServerId, WorkloadSource};
+use deltabench_proc::mounts::{mount_of, mounts};
 use deltabench_run::fleet::Fleet;
 use deltabench_run::load::address_for;
 use deltabench_run::readback::data_findings;
 use deltabench_run::schedule::BlockSchedule;
 use deltabench_run::visit::Address;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -117,8 +119,13 @@ fn a_renewal_leaves_nothing_to_be_written() {
         let mut fleet = loaded(&plan, &lab, &format!("clean-{number}"));
         let schedule = BlockSchedule::of(&plan, 0);
         let address = fleet.start(&schedule).unwrap().remove(0);
-        for _ in 0..2 {
-            fleet.renew(&schedule, ServerId(0), &write).unwrap();
+        let base = [ServerId(0)];
+        // The second visit to the cell is known to be short.
+        for visit in 0..2 {
+            fleet
+                .renew_all(&schedule, &base, (CellId(0), &write))
+                .unwrap();
+            assert_eq!(value(&plan, &address, &write, "SHOW fsync"), "on");
             ask(
                 &plan,
                 &address,
@@ -142,6 +149,18 @@ fn a_renewal_leaves_nothing_to_be_written() {
             );
             send(&plan, &address, &write, 2000);
             assert!(count("AND b.isdirty") > 100);
+            fleet.forget_cached(&schedule, &base).unwrap();
+            let others = cell("point-query", false, DataState::Fresh);
+            let there = "SELECT count(*) FROM pg_database WHERE datname = 'deltabench_work'";
+            let left = value(&plan, &address, &others, there);
+            let directory = mount_of(&mounts(Path::new("/")), fleet.directory()).unwrap();
+            let cached = visit == 1 && ["ext4", "xfs"].contains(&directory.kind.as_str());
+            let expected = if cached { "0" } else { "1" };
+            assert_eq!(left, expected, "{visit} {}", directory.kind);
+            // Each making is a file copy of the server, and one without the disk is told by its log.
+            let log = fleet.log(&schedule, ServerId(0));
+            let off = log.contains("parameter \"fsync\" changed to \"off\"");
+            assert_eq!(off, cached, "{log}");
         }
         fleet.dismantle().unwrap();
     }

@@ -11,6 +11,8 @@ mod data;
 #[cfg(test)]
 mod fake_kind;
 #[cfg(test)]
+mod interleaved;
+#[cfg(test)]
 mod lab;
 #[cfg(test)]
 mod limits;
