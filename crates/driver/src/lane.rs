@@ -269,16 +269,12 @@ impl Lane {
     /// can be used again after [`reconnect`](Self::reconnect). A server without connections gives a void
     /// slice at once.
     pub fn run_slice(&mut self, server: usize, request: SliceRequest) -> SliceOutcome {
-        let used_up = self.used_up(request);
-        let link = self.links.get_mut(server);
-        let Some(link) = link.filter(|link| !link.parts.is_empty()) else {
-            return self.not_started(format!("server {server} is not connected"));
-        };
-        if let Some(detail) = used_up {
-            let mut outcome = self.not_started(detail);
-            outcome.void = Some(VoidReason::NothingDone);
-            return outcome;
+        if let Some(refused) = self.refused(server, request) {
+            return refused;
         }
+        let Some(link) = self.links.get_mut(server) else {
+            return self.not_connected(server);
+        };
         let program = self.executable.program.as_ref();
         let changing = link.doors().map(Door::socket).collect();
         let claims = Claims::new(request.operations);
@@ -301,7 +297,7 @@ impl Lane {
                 tally: Tally::new(&mut histogram.0, program),
             });
         let Some(first) = members.next() else {
-            return self.not_started(format!("server {server} has no connections"));
+            return self.not_connected(server);
         };
         let others: Vec<Member<'_>> = members.collect();
         self.turns.begin();
@@ -322,20 +318,32 @@ impl Lane {
         } else {
             share.end
         };
-        let lost = end.is_err();
-        let mut outcome = share.tally.outcome(end);
+        let mut outcome = SliceOutcome {
+            client_cpu_ns: share.cpu_ns,
+            ..share.tally.outcome(end)
+        };
+        link.conclude(&mut outcome);
         (outcome.probe_ns, outcome.probing_ns) =
             (self.probe.as_mut()).map_or((None, 0), Probe::told);
-        outcome.client_cpu_ns = share.cpu_ns.saturating_sub(outcome.probing_ns);
-        outcome.rows = link.parts.iter_mut().map(Part::take_rows).sum();
-        if lost {
-            if outcome.void == Some(VoidReason::Stalled) {
-                link.cancel();
-            }
-            link.close();
-        }
+        outcome.client_cpu_ns = outcome.client_cpu_ns.saturating_sub(outcome.probing_ns);
         outcome.latency_histogram = self.serialized();
         outcome
+    }
+
+    /// What a slice of a server comes to that cannot begin.
+    fn refused(&mut self, server: usize, request: SliceRequest) -> Option<SliceOutcome> {
+        if !self.is_usable(server) {
+            return Some(self.not_connected(server));
+        }
+        let detail = self.used_up(request)?;
+        Some(SliceOutcome {
+            void: Some(VoidReason::NothingDone),
+            ..self.not_started(detail)
+        })
+    }
+
+    fn not_connected(&mut self, server: usize) -> SliceOutcome {
+        self.not_started(format!("server {server} is not connected"))
     }
 
     /// That there is not so much to do, if a sequence ends before.
@@ -356,7 +364,9 @@ impl Lane {
 
     fn serialized(&mut self) -> Vec<u8> {
         let all = self.histograms.first();
-        all.map_or_else(Vec::new, |all| serialized(&mut self.serializer, &all.0))
+        let bytes = all.map(|all| serialized(&mut self.serializer, &all.0));
+        assert!(bytes.is_some(), "a lane has a thread");
+        bytes.unwrap_or_default()
     }
 }
 
@@ -385,6 +395,19 @@ impl Link {
         self.sockets = Sockets::from([]);
         self.pids.clear();
         self.parts.clear();
+    }
+
+    /// A slice is over: its rows are counted, and connections that it has lost are closed.
+    fn conclude(&mut self, outcome: &mut SliceOutcome) {
+        outcome.rows = self.parts.iter_mut().map(Part::take_rows).sum();
+        match outcome.void {
+            None | Some(VoidReason::NothingDone) => {}
+            Some(VoidReason::Stalled) => {
+                self.cancel();
+                self.close();
+            }
+            Some(_) => self.close(),
+        }
     }
 
     fn connections(&self) -> impl Iterator<Item = &Connection> {

@@ -24,9 +24,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use benchmark::BlockOrder;
-pub use clock::{Clock, MachineClock};
+pub use clock::{Clock, MachineClock, now_ns};
 pub use keeping::{LOSSES_MAX, Loss, comes_soon};
-pub use observed::{now_ns, postmasters, postmasters_of, series};
+pub use observed::{postmasters, postmasters_of, series};
 pub use progress::RunProgress;
 
 /// How a session ended.

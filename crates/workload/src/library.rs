@@ -322,6 +322,12 @@ impl Library {
         }
     }
 
+    /// Whether the workload of that name is one of ours: neither a user's nor a script.
+    pub fn is_builtin(&self, name: &str) -> bool {
+        let mut ours = self.definitions.iter().take(self.built_in);
+        ours.any(|definition| definition.name == name)
+    }
+
     /// The user's own, in the order in which they were added.
     pub fn own(&self) -> Vec<&Definition> {
         let own = self.definitions.iter().skip(self.built_in);

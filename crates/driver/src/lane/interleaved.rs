@@ -4,7 +4,6 @@
 //! In turns of the length of a slice they meet the same one.
 
 use super::claims::Claims;
-use super::crew::Part;
 use super::single::{Alone, Single, Stage};
 use super::turns::Turns;
 use super::{Lane, Link, Work};
@@ -12,7 +11,6 @@ use crate::connection::Connection;
 use crate::scan::{Loss, Progress};
 use crate::slice::{Clock, SliceOutcome, SliceRequest, Tally};
 use crate::sys;
-use deltabench_model::slice::VoidReason;
 use deltabench_workload::executable::Draws;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -45,24 +43,19 @@ impl Lane {
         length: Duration,
         stops: &mut dyn Stops,
     ) -> Vec<SliceOutcome> {
-        let used_up = self.used_up(request);
-        let usable = |server: &usize| used_up.is_none() && self.is_usable(*server);
-        let at_work: Vec<usize> = servers.iter().copied().filter(usable).collect();
-        let mut ends = self
-            .take_turns(&at_work, request, length, stops)
-            .into_iter();
-        servers
+        let refused: Vec<Option<SliceOutcome>> = servers
             .iter()
-            .map(|server| {
-                let found = at_work.contains(server).then(|| ends.next()).flatten();
-                found.unwrap_or_else(|| match &used_up {
-                    Some(detail) => SliceOutcome {
-                        void: Some(VoidReason::NothingDone),
-                        ..self.not_started(detail.clone())
-                    },
-                    None => self.not_started(format!("server {server} is not connected")),
-                })
-            })
+            .map(|server| self.refused(*server, request))
+            .collect();
+        let able = servers.iter().zip(&refused);
+        let able: Vec<usize> = able
+            .filter(|(_, refused)| refused.is_none())
+            .map(|(server, _)| *server)
+            .collect();
+        let mut ends = self.take_turns(&able, request, length, stops).into_iter();
+        refused
+            .into_iter()
+            .filter_map(|refused| refused.or_else(|| ends.next()))
             .collect()
     }
 
@@ -110,15 +103,7 @@ impl Lane {
                 }),
             );
         }
-        while partners.iter().any(|partner| partner.end.is_none()) {
-            for partner in partners.iter_mut().filter(|partner| partner.end.is_none()) {
-                partner.turn(length, stops);
-            }
-        }
-        let ends: Vec<(Result<(), Loss>, u64)> = partners
-            .into_iter()
-            .map(|partner| (partner.end.unwrap_or(Ok(())), partner.cpu_ns))
-            .collect();
+        let ends = in_turns(partners, length, stops);
         let cut_off = self.watchdog.disarm();
         let mut outcomes = Vec::new();
         for (((end, cpu_ns), tally), link) in ends.into_iter().zip(tallies).zip(links) {
@@ -126,7 +111,12 @@ impl Lane {
                 Err(_) if cut_off => Err(Loss::Stalled),
                 end => end,
             };
-            outcomes.push(concluded(link, tally, end, cpu_ns));
+            let mut outcome = SliceOutcome {
+                client_cpu_ns: cpu_ns,
+                ..tally.outcome(end)
+            };
+            link.conclude(&mut outcome);
+            outcomes.push(outcome);
         }
         for (outcome, histogram) in outcomes.iter_mut().zip(&histograms) {
             outcome.latency_histogram = super::serialized(&mut self.serializer, histogram);
@@ -135,22 +125,19 @@ impl Lane {
     }
 }
 
-/// What a slice came to; a link that was lost is closed.
-fn concluded(
-    link: &mut Link,
-    tally: Tally<'_>,
-    end: Result<(), Loss>,
-    cpu_ns: u64,
-) -> SliceOutcome {
-    let lost = end.is_err();
-    let mut outcome = tally.outcome(end);
-    outcome.client_cpu_ns = cpu_ns;
-    outcome.rows = link.parts.iter_mut().map(Part::take_rows).sum();
-    if lost {
-        link.cancel();
-        link.close();
+/// Gives all of them turns until each is through; how each ended, and CPU of the client for it, nanoseconds.
+fn in_turns(
+    mut partners: Vec<Partner<'_, '_, '_>>,
+    length: Duration,
+    stops: &mut dyn Stops,
+) -> Vec<(Result<(), Loss>, u64)> {
+    while partners.iter().any(|partner| partner.end.is_none()) {
+        for partner in partners.iter_mut().filter(|partner| partner.end.is_none()) {
+            partner.turn(length, stops);
+        }
     }
-    outcome
+    let end = |partner: Partner<'_, '_, '_>| (partner.end.unwrap_or(Ok(())), partner.cpu_ns);
+    partners.into_iter().map(end).collect()
 }
 
 /// The links to these servers, in this order.
@@ -171,9 +158,8 @@ struct Partner<'a, 't, 'h> {
     single: Single<'a, 't, 'h>,
     /// Operations that are not begun yet.
     left: u64,
-    /// Of the operation under way; absent between two.
+    /// Where the latest operation is; absent before the first.
     stage: Option<Stage>,
-    started_ns: u64,
     /// When its latest turn was over.
     stopped: Option<Instant>,
     /// CPU of the client in its turns.
@@ -194,7 +180,6 @@ impl<'a, 't, 'h> Partner<'a, 't, 'h> {
             single,
             left: operations,
             stage: None,
-            started_ns: 0,
             stopped: None,
             cpu_ns: 0,
             end: None,
@@ -234,27 +219,26 @@ impl<'a, 't, 'h> Partner<'a, 't, 'h> {
     fn work(&mut self, until: Instant) -> Result<bool, Loss> {
         self.single.beat();
         loop {
-            match self.stage.take() {
-                None if self.left == 0 => return Ok(true),
-                None => {
-                    self.left -= 1;
-                    self.started_ns = self.single.tally.clock.now();
-                    self.connection
-                        .draw(self.single.work.executable, &mut self.single.work.draws);
-                    self.single.tally.begun(self.connection.script());
-                    let begun = self.single.begin(self.connection, self.started_ns)?;
-                    self.stage = Some(begun);
-                }
-                Some(Stage::Over(_)) => {}
-                Some(Stage::Waits) => {
-                    self.stage = Some(Stage::Waits);
-                    if !self.await_answer(until)? {
-                        return Ok(false);
-                    }
-                    self.stage = Some(self.single.answered(self.connection, 1)?);
-                }
+            let waits = matches!(self.stage, Some(Stage::Waits));
+            if waits && !self.await_answer(until)? {
+                return Ok(false);
             }
+            self.stage = Some(match (waits, self.left) {
+                (true, _) => self.single.answered(self.connection, 1)?,
+                (false, 0) => return Ok(true),
+                (false, _) => self.begin()?,
+            });
         }
+    }
+
+    /// Begins the next operation.
+    fn begin(&mut self) -> Result<Stage, Loss> {
+        self.left -= 1;
+        let Single { work, tally, .. } = &mut self.single;
+        let started_ns = tally.clock.now();
+        self.connection.draw(work.executable, &mut work.draws);
+        tally.begun(self.connection.script());
+        self.single.begin(self.connection, started_ns)
     }
 
     /// Waits for an answer until then; whether it is there.
@@ -262,8 +246,7 @@ impl<'a, 't, 'h> Partner<'a, 't, 'h> {
         loop {
             let rest = until.saturating_duration_since(Instant::now());
             if rest.is_zero() {
-                let taken_ns = self.single.tally.clock.now() - self.started_ns;
-                return match Duration::from_nanos(taken_ns) > self.single.work.limit {
+                return match self.single.age() > self.single.work.limit {
                     true => Err(Loss::Stalled),
                     false => Ok(false),
                 };

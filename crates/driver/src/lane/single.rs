@@ -147,7 +147,7 @@ impl<'w, 't, 'h> Single<'w, 't, 'h> {
         error: &ServerError,
     ) -> Result<Option<Turn>, Loss> {
         let script = connection.script();
-        let age_ns = self.tally.clock.now() - self.started_ns;
+        let age_ns = nanoseconds(self.age());
         let again = self.work.tries_again(error, self.tries, age_ns);
         if !again {
             self.tally.failed(script, error);
@@ -164,6 +164,11 @@ impl<'w, 't, 'h> Single<'w, 't, 'h> {
         self.tries += 1;
         self.beat();
         connection.start_again(self.work.executable).map(Some)
+    }
+
+    /// Time since the operation began.
+    pub fn age(&self) -> Duration {
+        Duration::from_nanos(self.tally.clock.now() - self.started_ns)
     }
 
     /// Measures the core if it is time, which is no part of the slice.

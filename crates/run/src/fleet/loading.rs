@@ -15,7 +15,6 @@ use deltabench_observe::{own_affinity, pin_tree};
 use deltabench_proc::mounts::{mount_of, mounts};
 use deltabench_proc::writeback::Writeback;
 use deltabench_server::{Slot, unmet};
-use deltabench_workload::Library;
 use deltabench_workload::executable::Executable;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -208,8 +207,7 @@ impl Fleet<'_> {
     /// How tables for a cell may be made on all servers. Workloads of users and scripts may ask for a
     /// checkpoint or a vacuum in mid-visit.
     fn making(&self, cell: &Cell) -> Result<Making, Problem> {
-        let known = Library::builtin()?;
-        let ours = known.get(&cell.workload).is_ok() && !self.plan.work.has_scripts();
+        let ours = self.library.is_builtin(&cell.workload);
         let file_system = mount_of(&mounts(Path::new("/")), self.directory());
         if !ours || !file_system.is_some_and(|mount| load::delays(&mount)) {
             return Ok(Making::Synced);

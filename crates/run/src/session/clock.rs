@@ -1,6 +1,6 @@
 //! Time as a session sees it.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A clock that only goes forward.
 pub trait Clock {
@@ -27,4 +27,12 @@ impl Clock for MachineClock {
     fn now(&self) -> Duration {
         self.0.elapsed()
     }
+}
+
+/// Nanoseconds since the Unix epoch.
+pub fn now_ns() -> u64 {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,5 +1,6 @@
 //! What is stored beside the slices while blocks run: counters, the one-second series, marks from logs.
 
+use super::clock::now_ns;
 use super::{Session, store_problem};
 use crate::facts::Sources;
 use crate::fleet::Fleet;
@@ -11,7 +12,7 @@ use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_observe::{MachineSources, Postmaster, Series, SliceMeters, log_marks};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Time between two samples of the series.
 const EVERY: Duration = Duration::from_secs(1);
@@ -43,14 +44,6 @@ pub fn postmasters_of(addresses: &[(ServerId, &Address)]) -> Vec<(ServerId, Post
         }
     }
     all
-}
-
-/// Nanoseconds since the Unix epoch.
-pub fn now_ns() -> u64 {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Whether a mark is about the tables of the Insert Benchmark, or the whole server: every pass has a new

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::admin::without_path;
 use crate::schedule::{jittered, parameters};
+use crate::session::now_ns;
 use deltabench_compare::is_steady;
 use deltabench_driver::{Lane, LaneSpec, SliceOutcome, SliceRequest};
 use deltabench_model::endpoint::{Endpoint, Login};
@@ -21,7 +22,6 @@ use deltabench_observe::{DeviceCosts, MachineCosts, Metered, Meters, Postmaster}
 use deltabench_server::ThawGuard;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Warm-up rounds from which on steadiness can be judged.
 const WARMUP_ROUNDS_MIN: u32 = 6;
@@ -562,7 +562,7 @@ impl<'a, 'v> Connected<'a, 'v> {
         position: u32,
         request: &SliceRequest,
     ) -> Slice {
-        let started_ns = recorded_at();
+        let started_ns = now_ns();
         // Two servers of a visit may be schemas of one: its CPU is this slice's all the same, because only
         // one of them is given work at a time.
         self.meters.start(place);
@@ -624,12 +624,6 @@ fn works_alone(outcome: &SliceOutcome, costs: &MachineCosts) -> bool {
         .map(|server| server.cpu_ns + server.run_queue_wait_ns.unwrap_or(0));
     worked.is_some_and(|worked| to_f64(worked) >= WORKS_ALONE * duration_ns)
         && to_f64(outcome.client_cpu_ns) <= CLIENT_SHARE * duration_ns
-}
-
-/// Now, in nanoseconds since 1970.
-fn recorded_at() -> u64 {
-    let started = SystemTime::now().duration_since(UNIX_EPOCH);
-    u64::try_from(started.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

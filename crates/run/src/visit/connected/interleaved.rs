@@ -1,6 +1,7 @@
 //! Rounds of long operations: all servers have theirs under way, and one works at a time.
 
-use super::{Connected, Loss, recorded_at};
+use super::{Connected, Loss};
+use crate::session::now_ns;
 use crate::visit::{Cause, Sink, host_problem};
 use deltabench_driver::{SliceRequest, Stops};
 use deltabench_model::problem::Problem;
@@ -76,7 +77,7 @@ impl Connected<'_, '_> {
             trouble: None,
         };
         let length = Duration::from_millis(self.visit.plan.timing.slice_ms.into());
-        let started_ns = recorded_at();
+        let started_ns = now_ns();
         let outcomes = self
             .lane
             .run_interleaved(&places, request, length, &mut stopping);
