@@ -44,8 +44,8 @@ pub const THROTTLED_SLICE_MS: u32 = 1000;
 pub const SLICE_JITTER: f64 = 0.2;
 
 /// Discarded seconds at the start of a visit, at least: the first 0.1 s of a server are 2 to 4 % slower than
-/// the rest, and the next 0.1 s by 1 % (docs/decisions/0059).
-pub const WARMUP_SECONDS: f64 = 0.24;
+/// the rest, and the next 0.1 s by 1 % (docs/decisions/0059, 0068).
+pub const WARMUP_SECONDS: f64 = 0.2;
 /// Reads settle only when the page cache is full and turned over: seconds of warm-up under a memory limit.
 pub const SQUEEZED_WARMUP_SECONDS: f64 = 5.0;
 /// Connections of a visit, one after another.

@@ -17,6 +17,7 @@ use crate::stalls;
 use crate::stopping::StoppingInput;
 use crate::summaries;
 use crate::tails;
+use crate::turns;
 use crate::words;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{CellId, Plan, ServerId};
@@ -82,6 +83,7 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
     findings.extend(contended(plan, &cells));
     findings.extend(index.neighbours());
     findings.extend(probes::findings(plan, &cells));
+    findings.extend(turns::finding(plan, slices));
     findings.extend(host_speed::findings(plan, &cells));
     Comparison {
         delta: plan.delta,

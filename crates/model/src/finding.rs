@@ -98,6 +98,8 @@ kinds! {
     Probes = "probes",
     /// Probes took longer beside one server than beside another.
     ProbesDiffer = "probes-differ",
+    /// Servers had long operations under way together, and worked in turns.
+    Turns = "turns",
     /// The host was not equally fast in all blocks.
     HostSpeed = "host-speed",
     /// A few long operations cost one side throughput.

@@ -41,5 +41,6 @@ mod study_parts;
 mod study_times;
 mod tails;
 mod trust;
+mod turns;
 mod verdicts;
 mod witness;

@@ -10,7 +10,7 @@ use super::{
 use crate::admin::without_path;
 use crate::schedule::{jittered, parameters};
 use crate::session::now_ns;
-use deltabench_compare::is_steady;
+use deltabench_compare::are_steady;
 use deltabench_driver::{Lane, LaneSpec, SliceOutcome, SliceRequest};
 use deltabench_model::endpoint::{Endpoint, Login};
 use deltabench_model::plan::ServerId;
@@ -335,11 +335,7 @@ impl<'a, 'v> Connected<'a, 'v> {
                     curve.push(1e6 * taken / to_f64(work.operations));
                 }
             }
-            if round + 1 >= least
-                && curves
-                    .iter()
-                    .all(|curve| curve.is_empty() || is_steady(curve, delta))
-            {
+            if round + 1 >= least && are_steady(&curves, delta) {
                 return Ok(Some(WarmUp {
                     steady: true,
                     us_per_operation: thinned(curves),
