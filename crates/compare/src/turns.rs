@@ -2,7 +2,7 @@
 
 use crate::words;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::{Cell, CellId, Plan};
+use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::slice::Slice;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) fn finding(plan: &Plan, slices: &[Slice]) -> Option<Finding> {
     let in_turns = cells_in_turns(plan, slices);
     let named = in_turns.iter().filter_map(|id| plan.cell(*id));
-    let named: Vec<String> = named.map(|cell| name(plan, cell)).collect();
+    let named: Vec<String> = named
+        .map(|cell| words::workload_at(plan, &cell.workload, cell.clients))
+        .collect();
     let text = format!(
         "{}: an operation takes longer than a slice, so all servers had theirs under way at once and worked \
          in turns of {} ms; context switches and run-queue waits contain those of the turns",
@@ -29,11 +31,8 @@ fn cells_in_turns(plan: &Plan, slices: &[Slice]) -> BTreeSet<CellId> {
     let mut found = BTreeSet::new();
     let slice_ns = u64::from(plan.timing.slice_ms) * 1_000_000;
     let long = |slice: &&Slice| slice.duration_ns >= slice.operations.saturating_mul(slice_ns);
-    for slice in slices
-        .iter()
-        .filter(|slice| slice.started_ns > 0)
-        .filter(long)
-    {
+    let known = slices.iter().filter(|slice| slice.started_ns > 0);
+    for slice in known.filter(long) {
         let round = (slice.cell, slice.block, slice.round);
         match began.insert(round, slice.started_ns) {
             Some(other) if other == slice.started_ns && may(slice.cell) => {
@@ -43,9 +42,4 @@ fn cells_in_turns(plan: &Plan, slices: &[Slice]) -> BTreeSet<CellId> {
         }
     }
     found
-}
-
-fn name(plan: &Plan, cell: &Cell) -> String {
-    let clients = words::workers(plan, cell.clients);
-    format!("{} at {clients}", cell.workload)
 }

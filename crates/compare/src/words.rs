@@ -134,7 +134,12 @@ pub fn workers(plan: &Plan, number: u32) -> String {
 
 /// A cell: `scan at 4 clients`.
 pub(crate) fn cell(plan: &Plan, cell: &CellComparison) -> String {
-    format!("{} at {}", cell.workload, workers(plan, cell.clients))
+    workload_at(plan, &cell.workload, cell.clients)
+}
+
+/// The same by its workload and clients.
+pub(crate) fn workload_at(plan: &Plan, workload: &str, clients: u32) -> String {
+    format!("{workload} at {}", workers(plan, clients))
 }
 
 /// The same with its candidate, if there are several.

@@ -121,6 +121,16 @@ impl CostSample {
         (over > 0.0).then(|| counted / over)
     }
 
+    /// Operations that the candidate's cost of a block is over, in the mean of blocks; 0 without a block.
+    pub(super) fn operations(&self) -> f64 {
+        let over: Vec<f64> = self
+            .blocks
+            .iter()
+            .map(|block| block.candidate.over)
+            .collect();
+        mean(&over).unwrap_or(0.0)
+    }
+
     /// `None` unless every block has one.
     pub(super) fn log_ratios(&self) -> Option<Vec<f64>> {
         self.blocks.iter().map(|block| block.log_ratio).collect()

@@ -6,6 +6,7 @@ use crate::comparison::{CellComparison, Cost, Metric, Moved};
 use crate::thresholds::{
     MIN_BLOCKS, MOVED_BYTES, MOVED_CHEAP_EVENTS, MOVED_COMPARABLE, MOVED_EVENTS, MOVED_FALSE,
     MOVED_LEAST, MOVED_LISTED, MOVED_MB, MOVED_PRIOR, MOVED_TIME_SHARE, SECOND_CONTROL_SD,
+    SESSION_CHEAP_EVENTS, SESSION_EVENTS,
 };
 use crate::words;
 use deltabench_model::metric::{metric, unit};
@@ -24,6 +25,8 @@ pub(super) struct Shift {
     surprise: f64,
     /// As in [`Moved::p`].
     p: f64,
+    /// Operations of a block that it was counted over.
+    operations: f64,
 }
 
 impl Shift {
@@ -99,6 +102,7 @@ pub(super) fn shifts(
                 by: test.by,
                 surprise: test.surprise,
                 p: 1.0,
+                operations: sample.operations(),
             };
             Some((shift, test.p))
         })
@@ -108,7 +112,8 @@ pub(super) fn shifts(
     let moved = tested.into_iter().zip(benjamini_hochberg(&p));
     let mut moved: Vec<(Shift, f64)> = moved
         .map(|((shift, alone), p)| (Shift { p, ..shift }, alone))
-        .filter(|(shift, _)| shift.p <= MOVED_FALSE && !negligible(shift, time))
+        .filter(|(shift, _)| shift.p <= MOVED_FALSE)
+        .filter(|(shift, _)| !negligible(shift, time) && !is_of_sessions(shift))
         .collect();
     moved.sort_by(|(a, p), (b, q)| b.surprise.total_cmp(&a.surprise).then(p.total_cmp(q)));
     moved.into_iter().map(|(shift, _)| shift).collect()
@@ -240,6 +245,25 @@ fn negligible(shift: &Shift, operation_us: Option<f64>) -> bool {
     let cost = &shift.cost;
     let below = |limit: f64| (cost.candidate - cost.base).abs() < limit;
     shift.by.abs() < MOVED_LEAST || below(floor(&cost.key, operation_us))
+}
+
+/// Whether the clients' sessions may have done it by themselves: the statistics of a database contain what
+/// they look up in catalogs when they begin, which differs between versions. Of long operations a visit has
+/// so few that this is no small part.
+fn is_of_sessions(shift: &Shift) -> bool {
+    let Some(info) = metric(shift.key()).filter(|info| info.unit == "/op") else {
+        return false;
+    };
+    let of_database = ["database_", "io_"].iter();
+    let of_database = of_database
+        .copied()
+        .any(|part| info.counter.starts_with(part));
+    let may_be = match info.better {
+        None => SESSION_CHEAP_EVENTS,
+        Some(_) => SESSION_EVENTS,
+    };
+    let moved = (shift.cost.candidate - shift.cost.base).abs();
+    of_database && moved * shift.operations < may_be
 }
 
 /// The smallest amount of a cost that is worth a word, in its unit.

@@ -373,6 +373,44 @@ fn more_buffers_and_rows_are_explained_by_another_plan() {
 }
 
 #[test]
+fn what_sessions_look_up_is_not_called_moved_where_operations_are_few() {
+    let world = World {
+        blocks: 8,
+        ..reads()
+    };
+    let plan = world.plan();
+    // As 14.24 and 18.6 in a visit of nine `scan`s, but for the index scans.
+    let moved_in = |operations: u64| -> Vec<String> {
+        let (slices, mut counters) = world.run(&mut Simulation::new(373));
+        for visit in &mut counters {
+            let new = visit.server == CANDIDATE;
+            let own = |one, other| if new { other } else { one };
+            visit.operations = operations;
+            let all = to_f64(operations);
+            visit.values = [
+                ("database_rows_fetched", own(715.0, 939.0)),
+                ("database_blocks_read", own(64.0, 82.0)),
+                ("database_transactions", all + own(7.0, 8.0)),
+                ("database_rows_returned", all * own(1000.0, 2000.0)),
+                ("tables_index_scans", all * own(1.0, 2.0)),
+            ]
+            .map(|(key, value)| (key.to_owned(), value))
+            .into();
+        }
+        let mut comparison = analyse(&plan, &slices, Vec::new());
+        let machines = two_cores(&plan);
+        add_costs(&mut comparison, &plan, &slices, &counters, &machines);
+        let found = moved(only_cell(&comparison));
+        let mut keys: Vec<String> = found.into_iter().map(str::to_owned).collect();
+        keys.sort();
+        keys
+    };
+    let done = ["index_scans_per_op", "rows_returned_per_op"];
+    assert_eq!(moved_in(9), done);
+    assert_eq!(moved_in(9000), done, "of many operations they are nothing");
+}
+
+#[test]
 fn lost_time_without_cpu_is_looked_for_in_waits() {
     let slower = World {
         speed: 0.8,

@@ -54,8 +54,8 @@ const VISIT_SECONDS: f64 = 0.16;
 
 /// How many times as long as asked visits warm up until all servers are steady.
 ///
-/// Source: 1.4 and 1.5, the means of 217 and 104 visits that warmed up for 8 and 15 rounds at least.
-const WARMED_FOR: f64 = 1.4;
+/// Source: 1.24, the mean of 96 visits of README's command that warmed up for 10 rounds at least.
+const WARMED_FOR: f64 = 1.25;
 
 /// Bytes that tables grow by in a second without a break: more than was seen of any server here (order entry
 /// by functions, two cores: 4 MB, WAL included).
