@@ -82,4 +82,5 @@ pub use pairs::Pairs;
 pub use progress::progress;
 pub use reading::{Reader, Reading, ReadsToo, Records};
 pub use stopping::{CellProgress, blocks_needed};
-pub use warmth::are_steady;
+pub use turns::took_turns;
+pub use warmth::{are_steady, each_is_steady};

@@ -10,36 +10,43 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// Source: docs/decisions/0067-long-operations-in-turns.md.
 pub(crate) fn finding(plan: &Plan, slices: &[Slice]) -> Option<Finding> {
-    let in_turns = cells_in_turns(plan, slices);
-    let named = in_turns.iter().filter_map(|id| plan.cell(*id));
-    let named: Vec<String> = named
-        .map(|cell| words::workload_at(plan, &cell.workload, cell.clients))
-        .collect();
+    let mut of_cells: BTreeMap<CellId, Vec<&Slice>> = BTreeMap::new();
+    for slice in slices {
+        of_cells.entry(slice.cell).or_default().push(slice);
+    }
+    let in_turns = of_cells.into_iter().filter_map(|(id, slices)| {
+        let cell = plan.cell(id).filter(|cell| plan.interleaves(cell))?;
+        (took_turns(slices) == Some(true))
+            .then(|| words::workload_at(plan, &cell.workload, cell.clients))
+    });
+    let in_turns: Vec<String> = in_turns.collect();
     let text = format!(
-        "{}: an operation takes longer than a slice, so all servers had theirs under way at once and worked \
-         in turns of {} ms; context switches and run-queue waits contain those of the turns",
-        words::first_of(&named),
+        "{}: operations are long, so all servers had theirs under way at once and worked in turns of {} ms; \
+         context switches and run-queue waits contain those of the turns",
+        words::first_of(&in_turns),
         plan.timing.slice_ms,
     );
-    (!named.is_empty()).then(|| Finding::new(FindingKind::Turns, Severity::Note, text))
+    (!in_turns.is_empty()).then(|| Finding::new(FindingKind::Turns, Severity::Note, text))
 }
 
-/// Cells that could take turns, with a round of long operations that began together.
-fn cells_in_turns(plan: &Plan, slices: &[Slice]) -> BTreeSet<CellId> {
-    let mut began: BTreeMap<(CellId, u32, u32), u64> = BTreeMap::new();
-    let may = |id: CellId| plan.cell(id).is_some_and(|cell| plan.interleaves(cell));
-    let mut found = BTreeSet::new();
-    let slice_ns = u64::from(plan.timing.slice_ms) * 1_000_000;
-    let long = |slice: &&Slice| slice.duration_ns >= slice.operations.saturating_mul(slice_ns);
-    let known = slices.iter().filter(|slice| slice.started_ns > 0);
-    for slice in known.filter(long) {
-        let round = (slice.cell, slice.block, slice.round);
-        match began.insert(round, slice.started_ns) {
-            Some(other) if other == slice.started_ns && may(slice.cell) => {
-                found.insert(slice.cell);
-            }
-            _ => {}
-        }
+/// Whether the servers of a cell took turns: the slices of a round then begin together, and those of another
+/// round later. `None` where no round has slices of two servers, or nobody knows when they began.
+///
+/// Shape: slices of one cell, in any order.
+pub fn took_turns<'a>(slices: impl IntoIterator<Item = &'a Slice>) -> Option<bool> {
+    let mut rounds: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
+    for slice in slices.into_iter().filter(|slice| slice.started_ns > 0) {
+        let round = rounds.entry((slice.block, slice.round)).or_default();
+        round.push(slice.started_ns);
     }
-    found
+    let several = rounds.values().filter(|begun| begun.len() > 1);
+    let together: Vec<Option<u64>> = several.map(|begun| all_equal(begun)).collect();
+    let known: BTreeSet<u64> = together.iter().copied().flatten().collect();
+    let all = !together.is_empty() && known.len() == together.len();
+    (!together.is_empty()).then_some(all)
+}
+
+fn all_equal(values: &[u64]) -> Option<u64> {
+    let first = values.first()?;
+    values.iter().all(|value| value == first).then_some(*first)
 }

@@ -1,35 +1,58 @@
 //! Whether servers are warm.
 
 use crate::thresholds::{TREND_P, TREND_SHARE, log_delta};
+use deltabench_model::units::{count, to_f64};
 use deltabench_stats::steady::steady;
 use deltabench_stats::summary::mean;
 
-/// Whether servers that take turns have become steady.
+/// Whether servers that take turns have become steady against each other.
 ///
-/// Each server's curve is judged against the mean of all: what the host does to a round is no part of it. A
-/// trend of less than a quarter of δ over the whole length is none; neither is a larger one that chance makes
-/// one time in twenty, because on a noisy host nothing shorter than minutes would pass otherwise. Servers may
-/// also warm up together, equally fast: they are not steady while all of them get faster beyond chance.
+/// Each server's curve is judged against the mean of the others, so that a host which changes its speed for
+/// all of them keeps nobody waiting. A trend of less than a quarter of δ over the whole length is none;
+/// neither is a larger one that chance makes one time in twenty, because on a noisy host nothing shorter than
+/// minutes would pass otherwise. Servers may also warm up together, equally fast: they are not steady while
+/// all of them get faster beyond chance.
 ///
 /// Shape:  for each server the time of an operation in consecutive slices, any unit; a server that is absent
 ///         has an empty curve. Fewer than six slices are never steady.
 /// Source: docs/sources/statistics.md#warm-up, docs/decisions/0068-steady-against-each-other.md.
 pub fn are_steady(curves: &[Vec<f64>], delta: f64) -> bool {
-    let present = curves.iter().filter(|curve| !curve.is_empty());
-    let logs: Vec<Vec<f64>> = present.map(|curve| logarithms(curve)).collect();
-    if let [one] = logs.as_slice() {
-        return has_settled(one, delta);
+    let logs = logarithms(curves);
+    match logs.as_slice() {
+        [one] => has_settled(one, delta),
+        all => {
+            let together = means(all);
+            let against =
+                |curve: &Vec<f64>| has_settled(&against_others(curve, all, &together), delta);
+            is_warm(&together, delta) && all.iter().all(against)
+        }
     }
-    let means = means(&logs);
-    let ratio = |curve: &Vec<f64>| -> Vec<f64> {
-        let pairs = curve.iter().zip(&means);
-        pairs.map(|(own, all)| own - all).collect()
-    };
-    is_warm(&means, delta) && logs.iter().all(|curve| has_settled(&ratio(curve), delta))
 }
 
-fn logarithms(curve: &[f64]) -> Vec<f64> {
-    curve.iter().map(|time| time.ln()).collect()
+/// Whether each of these servers has become steady by itself: where something fills or turns over, they get
+/// faster or slower together, and that counts.
+///
+/// Shape: as [`are_steady`].
+pub fn each_is_steady(curves: &[Vec<f64>], delta: f64) -> bool {
+    let logs = logarithms(curves);
+    logs.iter().all(|curve| has_settled(curve, delta))
+}
+
+/// A curve less the mean of the other ones.
+fn against_others(curve: &[f64], all: &[Vec<f64>], together: &[f64]) -> Vec<f64> {
+    let servers = to_f64(count(all.len()));
+    let pairs = curve.iter().zip(together);
+    pairs
+        .map(|(own, mean)| (own - mean) * servers / (servers - 1.0))
+        .collect()
+}
+
+/// Those of the servers that are present.
+fn logarithms(curves: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let present = curves.iter().filter(|curve| !curve.is_empty());
+    present
+        .map(|curve| curve.iter().map(|time| time.ln()).collect())
+        .collect()
 }
 
 /// The mean of all servers in each round.
@@ -91,6 +114,8 @@ mod tests {
             "five values are too few to know"
         );
         assert!(!are_steady(&[], 0.03), "nobody");
+        let two = [server(0, |_| 1.0), server(1, |_| 1.0)];
+        assert!(are_steady(&two, 0.03) && each_is_steady(&two, 0.03));
     }
 
     #[test]
@@ -101,6 +126,7 @@ mod tests {
             let servers = [server(0, curve), server(1, curve), server(2, curve)];
             assert!(are_steady(&servers, 0.03));
             assert!(!are_steady(&servers[..1], 0.03), "alone, nobody can tell");
+            assert!(!each_is_steady(&servers, 0.03));
         }
     }
 
@@ -109,6 +135,15 @@ mod tests {
         let warming = server(2, |n| 1.0 - 0.01 * n);
         let servers = [server(0, |_| 1.0), server(1, |_| 1.0), warming];
         assert!(!are_steady(&servers, 0.03));
+        assert!(!are_steady(&servers[1..], 0.03), "of two");
+    }
+
+    #[test]
+    fn a_server_is_judged_by_how_far_it_is_from_the_others() {
+        let two = [vec![1.0, 2.0], vec![0.0, 4.0]];
+        assert_eq!(against_others(&two[0], &two, &means(&two)), [1.0, -2.0]);
+        let three = [vec![6.0], vec![0.0], vec![3.0]];
+        assert_eq!(against_others(&three[0], &three, &means(&three)), [4.5]);
     }
 
     #[test]

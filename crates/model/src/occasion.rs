@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Rises when slices of the same plan would come out otherwise than before: a change of how deltabench
 /// measures, not of what it reads out of it.
-pub const MEASUREMENT_VERSION: u32 = 3;
+pub const MEASUREMENT_VERSION: u32 = 4;
 
 const GIB: u64 = 1 << 30;
 

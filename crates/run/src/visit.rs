@@ -54,7 +54,7 @@ const LOOKED_AT_FROM: f64 = 0.3;
 pub const ROUNDS_MIN: u64 = 5;
 
 /// Warm-up of new connections to warm servers, as a share of the asked one: only their own caches are cold.
-const RECONNECT_WARMUP: f64 = 0.3;
+const RECONNECT_WARMUP: f64 = 0.35;
 
 /// Rounds from this number on are warm-up or calibration; their parameters never meet those of measured ones.
 pub const FIRST_WARMUP_ROUND: u32 = 1 << 24;

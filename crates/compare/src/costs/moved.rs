@@ -6,7 +6,7 @@ use crate::comparison::{CellComparison, Cost, Metric, Moved};
 use crate::thresholds::{
     MIN_BLOCKS, MOVED_BYTES, MOVED_CHEAP_EVENTS, MOVED_COMPARABLE, MOVED_EVENTS, MOVED_FALSE,
     MOVED_LEAST, MOVED_LISTED, MOVED_MB, MOVED_PRIOR, MOVED_TIME_SHARE, SECOND_CONTROL_SD,
-    SESSION_CHEAP_EVENTS, SESSION_EVENTS,
+    SESSION_EVENTS, SESSIONS_OF_CLIENT,
 };
 use crate::words;
 use deltabench_model::metric::{metric, unit};
@@ -113,7 +113,7 @@ pub(super) fn shifts(
     let mut moved: Vec<(Shift, f64)> = moved
         .map(|((shift, alone), p)| (Shift { p, ..shift }, alone))
         .filter(|(shift, _)| shift.p <= MOVED_FALSE)
-        .filter(|(shift, _)| !negligible(shift, time) && !is_of_sessions(shift))
+        .filter(|(shift, _)| !negligible(shift, time) && !is_of_sessions(shift, cell.clients))
         .collect();
     moved.sort_by(|(a, p), (b, q)| b.surprise.total_cmp(&a.surprise).then(p.total_cmp(q)));
     moved.into_iter().map(|(shift, _)| shift).collect()
@@ -247,23 +247,15 @@ fn negligible(shift: &Shift, operation_us: Option<f64>) -> bool {
     shift.by.abs() < MOVED_LEAST || below(floor(&cost.key, operation_us))
 }
 
-/// Whether the clients' sessions may have done it by themselves: the statistics of a database contain what
-/// they look up in catalogs when they begin, which differs between versions. Of long operations a visit has
-/// so few that this is no small part.
-fn is_of_sessions(shift: &Shift) -> bool {
-    let Some(info) = metric(shift.key()).filter(|info| info.unit == "/op") else {
-        return false;
-    };
-    let of_database = ["database_", "io_"].iter();
-    let of_database = of_database
-        .copied()
-        .any(|part| info.counter.starts_with(part));
-    let may_be = match info.better {
-        None => SESSION_CHEAP_EVENTS,
-        Some(_) => SESSION_EVENTS,
-    };
-    let moved = (shift.cost.candidate - shift.cost.base).abs();
-    of_database && moved * shift.operations < may_be
+/// Whether sessions may have done it by themselves: the statistics of a database contain what they look up in
+/// catalogs when they begin, which differs between versions. Of long operations a visit has so few that this
+/// is no small part.
+fn is_of_sessions(shift: &Shift, clients: u32) -> bool {
+    // Those of clients, and the one that reads the statistics.
+    let sessions = 1.0 + f64::from(clients) * SESSIONS_OF_CLIENT;
+    let moved = (shift.cost.candidate - shift.cost.base).abs() * shift.operations;
+    let mut of_session = SESSION_EVENTS.iter();
+    of_session.any(|(key, events)| *key == shift.key() && moved < events * sessions)
 }
 
 /// The smallest amount of a cost that is worth a word, in its unit.

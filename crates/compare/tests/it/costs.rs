@@ -393,6 +393,7 @@ fn what_sessions_look_up_is_not_called_moved_where_operations_are_few() {
                 ("database_transactions", all + own(7.0, 8.0)),
                 ("database_rows_returned", all * own(1000.0, 2000.0)),
                 ("tables_index_scans", all * own(1.0, 2.0)),
+                ("io_extends", own(1.0, 20.0)),
             ]
             .map(|(key, value)| (key.to_owned(), value))
             .into();
@@ -405,7 +406,11 @@ fn what_sessions_look_up_is_not_called_moved_where_operations_are_few() {
         keys.sort();
         keys
     };
-    let done = ["index_scans_per_op", "rows_returned_per_op"];
+    let done = [
+        "index_scans_per_op",
+        "io_extends_per_op",
+        "rows_returned_per_op",
+    ];
     assert_eq!(moved_in(9), done);
     assert_eq!(moved_in(9000), done, "of many operations they are nothing");
 }

@@ -2,7 +2,7 @@
 
 use super::host::HostMeters;
 use super::workers::{Stop, Workers};
-use deltabench_compare::are_steady;
+use deltabench_compare::each_is_steady;
 use deltabench_engine::{FINISH_CPU_NS, StepOrder, TurnOrder, Turned};
 use deltabench_model::counter::VisitCounters;
 use deltabench_model::fact::WarmUp;
@@ -327,7 +327,7 @@ impl Visiting<'_, '_, '_> {
                     curve.push(1e6 * taken / to_f64(work.operations));
                 }
             }
-            steady = round + 1 >= least && are_steady(&curves, delta);
+            steady = round + 1 >= least && each_is_steady(&curves, delta);
             if steady {
                 break;
             }

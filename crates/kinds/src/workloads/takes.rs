@@ -54,7 +54,8 @@ const VISIT_SECONDS: f64 = 0.16;
 
 /// How many times as long as asked visits warm up until all servers are steady.
 ///
-/// Source: 1.24, the mean of 96 visits of README's command that warmed up for 10 rounds at least.
+/// Source: 1.24, the mean of 96 visits of README's command that warmed up for 10 rounds at least. Not
+/// measured under limits and with longer slices.
 const WARMED_FOR: f64 = 1.25;
 
 /// Bytes that tables grow by in a second without a break: more than was seen of any server here (order entry

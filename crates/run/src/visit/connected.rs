@@ -2,6 +2,7 @@
 
 mod interleaved;
 
+use self::interleaved::Shares;
 use super::profiled::{Profiling, cpu_ns_per_operation};
 use super::waits::{Waits, sampled};
 use super::{
@@ -10,10 +11,10 @@ use super::{
 use crate::admin::without_path;
 use crate::schedule::{jittered, parameters};
 use crate::session::now_ns;
-use deltabench_compare::are_steady;
+use deltabench_compare::{are_steady, each_is_steady};
 use deltabench_driver::{Lane, LaneSpec, SliceOutcome, SliceRequest};
 use deltabench_model::endpoint::{Endpoint, Login};
-use deltabench_model::plan::ServerId;
+use deltabench_model::plan::{Limits, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{count, seconds, to_f64, to_u64};
@@ -61,14 +62,26 @@ const SCHEDULED_OPERATIONS: f64 = 20.0;
 /// A slice with a schedule takes longer than this only for a single operation.
 const SCHEDULED_SECONDS_MAX: f64 = 2.0;
 
+impl Visit<'_> {
+    /// Whether servers with these curves of warm-up are steady. Under limits caches fill and turn over on all
+    /// of them alike.
+    fn is_steady(&self, curves: &[Vec<f64>]) -> bool {
+        let delta = self.plan.delta;
+        match self.plan.limits == Limits::default() {
+            true => are_steady(&thinned(curves), delta),
+            false => each_is_steady(&thinned(curves), delta),
+        }
+    }
+}
+
 /// Curves of at most so many points, each the mean of neighbours: a warm-up may last for minutes.
-fn thinned(curves: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
-    let thin = |curve: Vec<f64>| {
+fn thinned(curves: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let thin = |curve: &Vec<f64>| {
         let each = curve.len().div_ceil(CURVE_POINTS).max(1);
         let mean = |part: &[f64]| part.iter().sum::<f64>() / to_f64(count(part.len()));
         curve.chunks(each).map(mean).collect()
     };
-    curves.into_iter().map(thin).collect()
+    curves.iter().map(thin).collect()
 }
 
 /// A visit with its connections open.
@@ -84,8 +97,8 @@ pub(super) struct Connected<'a, 'v> {
     done: u64,
     /// The data's device while each server's slices ran.
     device: BTreeMap<ServerId, DeviceCosts>,
-    /// Whether in the latest slice of each server that did not count nothing but its process worked.
-    works_alone: BTreeMap<ServerId, bool>,
+    /// Who worked in the slices of each server's warm-up.
+    shares: BTreeMap<ServerId, Shares>,
     /// Absent until rounds are interleaved.
     guard: Option<ThawGuard>,
 }
@@ -116,13 +129,6 @@ enum Event {
     /// It samples.
     On,
 }
-
-/// Share of an operation in which the server's process works, or waits for the core, where nothing else works
-/// for it: it does not sleep, and other processes do nothing of it.
-const WORKS_ALONE: f64 = 0.9;
-
-/// Share of an operation that the client may take for its answer.
-const CLIENT_SHARE: f64 = 0.02;
 
 /// Where rounds of slices that are sampled begin to count: no other slices have their parameters.
 const FIRST_SAMPLED_ROUND: u32 = FIRST_WARMUP_ROUND / 2;
@@ -217,7 +223,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             set,
             done,
             device: BTreeMap::new(),
-            works_alone: BTreeMap::new(),
+            shares: BTreeMap::new(),
             guard: None,
         })
     }
@@ -313,6 +319,7 @@ impl<'a, 'v> Connected<'a, 'v> {
     /// equally many: what is discarded is discarded on both sides. `None` where operations are so long that
     /// steadiness would take longer to judge than the cell to measure.
     pub(super) fn warm_up(&mut self, work: SliceWork) -> Result<Option<WarmUp>, Loss> {
+        self.shares.clear();
         if self.visit.has_long_operations(work) {
             self.warm_rounds(work, WARMUP_ROUNDS_LONG)?;
             return Ok(None);
@@ -322,7 +329,6 @@ impl<'a, 'v> Connected<'a, 'v> {
             true => least,
             false => least * WARMUP_STRETCH,
         };
-        let delta = self.visit.plan.delta;
         let servers = self.visit.plan.servers.len();
         let mut curves: Vec<Vec<f64>> = vec![Vec::new(); servers];
         for round in 0..most {
@@ -335,16 +341,16 @@ impl<'a, 'v> Connected<'a, 'v> {
                     curve.push(1e6 * taken / to_f64(work.operations));
                 }
             }
-            if round + 1 >= least && are_steady(&curves, delta) {
+            if round + 1 >= least && self.visit.is_steady(&curves) {
                 return Ok(Some(WarmUp {
                     steady: true,
-                    us_per_operation: thinned(curves),
+                    us_per_operation: thinned(&curves),
                 }));
             }
         }
         Ok(Some(WarmUp {
             steady: false,
-            us_per_operation: thinned(curves),
+            us_per_operation: thinned(&curves),
         }))
     }
 
@@ -393,8 +399,7 @@ impl<'a, 'v> Connected<'a, 'v> {
             self.meters.start(place);
             let outcome = self.lane.run_slice(place, request);
             let costs = self.meters.end(place, outcome.client_cpu_ns);
-            self.works_alone
-                .insert(server, works_alone(&outcome, &costs));
+            self.shares.entry(server).or_default().add(&outcome, &costs);
             let tolerated = operations < few;
             match Cause::of(&outcome) {
                 Some(cause) if !(tolerated && cause.reason == VoidReason::NothingDone) => {
@@ -543,7 +548,7 @@ impl<'a, 'v> Connected<'a, 'v> {
     /// The same work, with whether the servers do it in turns: as in earlier visits of the cell, or as the
     /// warm-up shows.
     pub(super) fn decided(&self, work: SliceWork) -> SliceWork {
-        let alone = |server: &ServerId| self.works_alone.get(server) == Some(&true);
+        let alone = |server| self.shares.get(server).is_some_and(Shares::works_alone);
         let shown = self.visit.interleaves(work) && self.present.iter().all(alone);
         SliceWork {
             in_turns: Some(self.present.len() > 1 && work.in_turns.unwrap_or(shown)),
@@ -612,16 +617,6 @@ impl<'a, 'v> Connected<'a, 'v> {
     }
 }
 
-/// Whether nothing but a server's process has worked in a slice: no client, no sleep, no other process.
-fn works_alone(outcome: &SliceOutcome, costs: &MachineCosts) -> bool {
-    let duration_ns = to_f64(outcome.duration_ns);
-    let worked = costs
-        .server
-        .map(|server| server.cpu_ns + server.run_queue_wait_ns.unwrap_or(0));
-    worked.is_some_and(|worked| to_f64(worked) >= WORKS_ALONE * duration_ns)
-        && to_f64(outcome.client_cpu_ns) <= CLIENT_SHARE * duration_ns
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -635,46 +630,10 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_that_sleeps_or_sends_a_lot_takes_no_turns() {
-        use deltabench_observe::CpuReading;
-        let of = |cpu_ns: u64, waited_ns: Option<u64>, client_cpu_ns: u64| {
-            let outcome = SliceOutcome {
-                duration_ns: 1_000_000_000,
-                operations: 1,
-                failed: 0,
-                rows: 1,
-                client_cpu_ns,
-                probe_ns: None,
-                probing_ns: 0,
-                latency_histogram: Vec::new(),
-                scripts: Vec::new(),
-                errors: Vec::new(),
-                void: None,
-                void_detail: None,
-                schedule_lag_ns: None,
-            };
-            let server = Some(CpuReading {
-                cpu_ns,
-                run_queue_wait_ns: waited_ns,
-                switches: None,
-            });
-            let costs = MachineCosts {
-                server,
-                ..MachineCosts::default()
-            };
-            works_alone(&outcome, &costs)
-        };
-        assert!(of(990_000_000, None, 1_000_000));
-        assert!(of(600_000_000, Some(390_000_000), 1_000_000), "a neighbour");
-        assert!(!of(600_000_000, Some(1_000_000), 1_000_000), "it sleeps");
-        assert!(!of(940_000_000, None, 50_000_000), "a large answer");
-    }
-
-    #[test]
     fn a_long_warm_up_keeps_a_curve_that_can_be_drawn() {
         let short = vec![vec![1.0, 2.0, 3.0], Vec::new()];
-        assert_eq!(thinned(short.clone()), short);
-        let long = thinned(vec![(0..1000).map(f64::from).collect()]);
+        assert_eq!(thinned(&short), short);
+        let long = thinned(&[(0..1000).map(f64::from).collect()]);
         assert_eq!(long[0].len(), 250);
         assert_eq!(long[0][..2], [1.5, 5.5]);
     }

@@ -2,6 +2,7 @@
 
 use super::connected::{SliceWork, fitting};
 use super::{ROUNDS_MIN, Scouted};
+use deltabench_compare::took_turns;
 use deltabench_model::plan::{CacheState, CellId, Plan};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, seconds, to_f64};
@@ -42,20 +43,11 @@ impl Scouted {
         let median = *each.get(each.len() / 2)?;
         let work = fitting(wanted, clients, median, u64::MAX);
         let work = SliceWork {
-            in_turns: in_turns(cell_id, slices),
+            in_turns: took_turns(slices.iter().filter(|slice| slice.cell == cell_id)),
             ..work
         };
         Some(Self { work, done: 0 })
     }
-}
-
-/// Whether the first round of a cell that is known was one in turns: its slices began together.
-fn in_turns(cell_id: CellId, slices: &[Slice]) -> Option<bool> {
-    let mut of_cell = slices.iter().filter(|slice| slice.cell == cell_id);
-    let first = of_cell.next()?;
-    let place = |slice: &Slice| (slice.block, slice.round);
-    let other = of_cell.find(|slice| place(slice) == place(first))?;
-    Some(other.started_ns == first.started_ns)
 }
 
 #[cfg(test)]
@@ -79,6 +71,7 @@ mod tests {
         let slice = |server: u32, round: u32| Slice {
             server: ServerId(server),
             round,
+            started_ns: 1_000_000_000 * u64::from(1 + round),
             operations: 1000,
             duration_ns: if round == 2 { 900_000_000 } else { 20_000_000 },
             ..small_run::bare_slice()
