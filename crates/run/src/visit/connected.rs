@@ -1,8 +1,9 @@
 //! A visit with its connections open: calibration, warm-up, rounds.
 
 mod interleaved;
+mod shares;
 
-use self::interleaved::Shares;
+use self::shares::Shares;
 use super::profiled::{Profiling, cpu_ns_per_operation};
 use super::waits::{Waits, sampled};
 use super::{
