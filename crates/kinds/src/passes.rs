@@ -10,11 +10,12 @@ use deltabench_model::record::Record;
 use deltabench_model::slice::VoidReason;
 use deltabench_observe::Series;
 use deltabench_run::benchmark::{BlockEnd, Blocks};
+use deltabench_run::clock::now_ns;
 use deltabench_run::fleet::Fleet;
 use deltabench_run::load::address_for;
 use deltabench_run::schedule::{BlockSchedule, pass_order};
 use deltabench_run::session::{
-    BlockOrder, RunProgress, Session, SessionEnd, now_ns, postmasters_of, series, store_problem,
+    BlockOrder, RunProgress, Session, SessionEnd, postmasters_of, series, store_problem,
 };
 use deltabench_run::visit::{Address, Cause, is_dying};
 use std::path::{Path, PathBuf};

@@ -8,6 +8,7 @@
 pub mod admin;
 pub mod aging;
 mod build;
+pub mod clock;
 pub mod estimate;
 pub mod events;
 pub mod executables;

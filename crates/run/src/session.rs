@@ -3,13 +3,13 @@
 pub mod benchmark;
 mod blocks;
 mod client;
-mod clock;
 mod keeping;
 mod observed;
 mod progress;
 mod record;
 mod set_up;
 
+use crate::clock::Clock;
 use crate::events::Observer;
 use crate::host::Host;
 use benchmark::{Benchmark, Blocks};
@@ -24,7 +24,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use benchmark::BlockOrder;
-pub use clock::{Clock, MachineClock, now_ns};
 pub use keeping::{LOSSES_MAX, Loss, comes_soon};
 pub use observed::{postmasters, postmasters_of, series};
 pub use progress::RunProgress;

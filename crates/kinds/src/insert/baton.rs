@@ -4,7 +4,7 @@ use super::record::{StepRecord, StepTurn};
 use super::watch::Watch;
 use deltabench_driver::insert::TurnFigures;
 use deltabench_model::work::insert::{InsertRole, InsertStep};
-use deltabench_run::session::now_ns;
+use deltabench_run::clock::now_ns;
 use std::cell::RefCell;
 use std::sync::mpsc::{Receiver, SyncSender};
 

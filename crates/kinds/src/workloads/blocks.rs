@@ -12,6 +12,7 @@ use deltabench_observe::{
     MachineSources, Metered, Meters, ObserveError, Postmaster, Series, SliceMeters, own_affinity,
 };
 use deltabench_run::benchmark::{BlockEnd, Blocks};
+use deltabench_run::clock::now_ns;
 use deltabench_run::executables::compile;
 use deltabench_run::facts::Sources;
 use deltabench_run::fleet::{Background, Fleet};
@@ -19,7 +20,7 @@ use deltabench_run::load::address_for;
 use deltabench_run::occupancy::Occupancy;
 use deltabench_run::schedule::{BlockSchedule, VisitSchedule};
 use deltabench_run::session::{
-    BlockOrder, RunProgress, Session, SessionEnd, now_ns, postmasters, series, store_problem,
+    BlockOrder, RunProgress, Session, SessionEnd, postmasters, series, store_problem,
 };
 use deltabench_run::visit::{Address, Cause, Rotation, Scouted, Visit, VisitEnd};
 use deltabench_workload::Chore;

@@ -10,14 +10,13 @@ use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
 use deltabench_model::work::Work;
 use deltabench_run::benchmark::{Benchmark, BlockEnd, BlockOrder, Blocks};
+use deltabench_run::clock::{Clock, MachineClock, now_ns};
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::occupancy::{Needs, Occupancy, PlannedTime};
 use deltabench_run::pilot::Pilot;
 use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::schedule::{BlockSchedule, turn_order};
-use deltabench_run::session::{
-    Clock, MachineClock, RunProgress, Session, SessionEnd, now_ns, store_problem,
-};
+use deltabench_run::session::{RunProgress, Session, SessionEnd, store_problem};
 use deltabench_store::{RunState, Store};
 use deltabench_testkit::Cluster;
 use deltabench_testkit::small_run::bare_slice;

@@ -1,7 +1,7 @@
 //! What is stored beside the slices while blocks run: counters, the one-second series, marks from logs.
 
-use super::clock::now_ns;
 use super::{Session, store_problem};
+use crate::clock::now_ns;
 use crate::facts::Sources;
 use crate::fleet::Fleet;
 use crate::schedule::BlockSchedule;

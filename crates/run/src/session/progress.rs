@@ -1,6 +1,6 @@
 //! How far a run is: what is done, what it took, and what is left.
 
-use super::clock::Clock;
+use crate::clock::Clock;
 use deltabench_model::plan::CellId;
 use deltabench_model::slice::Slice;
 use deltabench_model::units::to_f64;

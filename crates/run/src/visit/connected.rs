@@ -10,8 +10,8 @@ use super::{
     Address, Cause, FIRST_WARMUP_ROUND, OPERATION_TIMEOUT, Sink, Visit, WarmUp, host_problem,
 };
 use crate::admin::without_path;
+use crate::clock::now_ns;
 use crate::schedule::{jittered, parameters};
-use crate::session::now_ns;
 use deltabench_compare::{are_steady, each_is_steady};
 use deltabench_driver::{Lane, LaneSpec, SliceOutcome, SliceRequest};
 use deltabench_model::endpoint::{Endpoint, Login};

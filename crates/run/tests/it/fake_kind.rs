@@ -6,13 +6,12 @@ use deltabench_model::plan::{Cell, CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_run::benchmark::{Benchmark, BlockEnd, BlockOrder, Blocks};
+use deltabench_run::clock::{Clock, now_ns};
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::occupancy::{AtOnce, Needs, Occupancy, PlannedTime};
 use deltabench_run::pilot::Pilot;
 use deltabench_run::planning::{Request, ServerWish};
-use deltabench_run::session::{
-    Clock, Loss, RunProgress, Session, SessionEnd, now_ns, store_problem,
-};
+use deltabench_run::session::{Loss, RunProgress, Session, SessionEnd, store_problem};
 use deltabench_testkit::small_run::bare_slice;
 use deltabench_workload::Library;
 use std::collections::BTreeSet;

@@ -11,13 +11,14 @@ use deltabench_model::installation::{Installation, Origin, Remote};
 use deltabench_model::plan::{Cell, CellId, CellOrder, DataState, Plan, ServerId, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_model::slice::Slice;
+use deltabench_run::clock::{Clock, MachineClock};
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::fleet::Fleet;
 use deltabench_run::load::address_for;
 use deltabench_run::pilot::Pilot;
 use deltabench_run::remote;
 use deltabench_run::schedule::BlockSchedule;
-use deltabench_run::session::{Clock, MachineClock, Session, SessionEnd};
+use deltabench_run::session::{Session, SessionEnd};
 use deltabench_run::visit::Address;
 use deltabench_store::{RunState, Store};
 use deltabench_testkit::Cluster;
@@ -31,7 +32,6 @@ use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
-
 const BASE: ServerId = ServerId(0);
 /// Nothing else in a store or in a text can look like it.
 const PASSWORD: &str = "hunter2:with\\odd characters";

@@ -1,7 +1,7 @@
 //! Rounds of long operations: all servers have theirs under way, and one works at a time.
 
 use super::{Connected, Loss};
-use crate::session::now_ns;
+use crate::clock::now_ns;
 use crate::visit::{Cause, Sink, host_problem};
 use deltabench_driver::{SliceRequest, Stops};
 use deltabench_model::problem::Problem;

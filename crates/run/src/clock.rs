@@ -1,4 +1,4 @@
-//! Time as a session sees it.
+//! Time as sessions and visits see it.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
