@@ -10,16 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// Source: docs/decisions/0067-long-operations-in-turns.md.
 pub(crate) fn finding(plan: &Plan, slices: &[Slice]) -> Option<Finding> {
-    let mut of_cells: BTreeMap<CellId, Vec<&Slice>> = BTreeMap::new();
-    for slice in slices {
-        of_cells.entry(slice.cell).or_default().push(slice);
-    }
-    let in_turns = of_cells.into_iter().filter_map(|(id, slices)| {
-        let cell = plan.cell(id).filter(|cell| plan.interleaves(cell))?;
-        (took_turns(slices) == Some(true))
-            .then(|| words::workload_at(plan, &cell.workload, cell.clients))
+    let may = CellId::each()
+        .zip(&plan.cells)
+        .filter(|(_, cell)| plan.interleaves(cell));
+    let in_turns = may.filter(|(id, _)| {
+        let of_cell = slices.iter().filter(|slice| slice.cell == *id);
+        took_turns(of_cell) == Some(true)
     });
-    let in_turns: Vec<String> = in_turns.collect();
+    let in_turns: Vec<String> = in_turns
+        .map(|(_, cell)| words::workload_at(plan, &cell.workload, cell.clients))
+        .collect();
     let text = format!(
         "{}: operations are long, so all servers had theirs under way at once and worked in turns of {} ms; \
          context switches and run-queue waits contain those of the turns",
@@ -42,8 +42,7 @@ pub fn took_turns<'a>(slices: impl IntoIterator<Item = &'a Slice>) -> Option<boo
     let several = rounds.values().filter(|begun| begun.len() > 1);
     let together: Vec<Option<u64>> = several.map(|begun| all_equal(begun)).collect();
     let known: BTreeSet<u64> = together.iter().copied().flatten().collect();
-    let all = !together.is_empty() && known.len() == together.len();
-    (!together.is_empty()).then_some(all)
+    (!together.is_empty()).then_some(known.len() == together.len())
 }
 
 fn all_equal(values: &[u64]) -> Option<u64> {
