@@ -7,9 +7,9 @@ use crate::arguments::results::{ExportArguments, ExportFormat};
 use crate::config::Config;
 use crate::console::say;
 use crate::failure::Failure;
-use crate::output::analyse_this_hour;
 use crate::replay::only_reported;
 use crate::store::{open, store_problem};
+use deltabench_lab::{PastRuns, analyse_among};
 use deltabench_model::problem::Problem;
 use deltabench_store::export::{Export, ExportError};
 use rows::{Rows, general};
@@ -37,9 +37,11 @@ pub fn export(arguments: &ExportArguments, config: &Config) -> Result<u8, Failur
     }
     .map_err(unwritten)?;
     general(&mut export).map_err(unwritten)?;
+    // What another hour would say comes from earlier runs: they are read once for all that are exported.
+    let past = PastRuns::read(&store).map_err(Failure::Failed)?;
     for run in &runs {
         let plan = store.plan(run).map_err(store_problem)?;
-        let analysed = analyse_this_hour(run, &plan, &store)?;
+        let analysed = analyse_among(run, &plan, &store, &past).map_err(Failure::Failed)?;
         let rows = Rows {
             run,
             plan: &analysed.plan,
@@ -105,11 +107,13 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use deltabench_acquire::Sources;
+    use deltabench_compare::comparison::MetricComparison;
     use deltabench_model::counter::{Mark, Sample, VisitCounters};
+    use deltabench_model::fact::MachineName;
     use deltabench_model::invalidation::Invalidation;
     use deltabench_model::plan::{CellId, ServerId};
     use deltabench_store::{RunState, Store};
-    use deltabench_testkit::small_run::{plan, slices};
+    use deltabench_testkit::small_run::{keep, plan, slices};
     use rusqlite::Connection;
 
     /// A lab with a run of every kind of record.
@@ -237,6 +241,124 @@ mod tests {
             .query_row("select seed from runs", [], |row| row.get(0))
             .unwrap();
         assert_eq!(seed, u64::MAX.to_string());
+    }
+
+    /// Runs of one comparison, twenty minutes apart: so many, `r1` the first.
+    fn repeated(lab: &Path, runs: i64) -> Config {
+        let mut store = Store::open(lab).unwrap();
+        let mut plan = plan();
+        // The fixture's servers share a hash.
+        plan.servers[2].installation.binary_sha256 = "cd".to_owned();
+        (plan.gate.on, plan.gate.another_hour) = (true, true);
+        for number in 1..=runs {
+            let (run, begun) = (format!("r{number}"), number * 1_200_000);
+            store
+                .create_run(&run, &plan, RunState::Running, begun)
+                .unwrap();
+            let machine = MachineName("here".to_owned());
+            store.add_fact(&run, (None, None), &machine).unwrap();
+            // Hours that differ a little.
+            let share = if number % 2 == 0 { 0.9 } else { 0.903 };
+            keep(&mut store, &run, [share, 1.0, 1.0]);
+            let ended = begun + 300_000;
+            store.finish_run(&run, RunState::Finished, ended).unwrap();
+        }
+        Config {
+            lab: lab.to_owned(),
+            cache: lab.to_owned(),
+            sources: Sources::default(),
+        }
+    }
+
+    #[test]
+    fn another_hour_is_exported_with_what_it_is_known_from_as_reports_say_it() {
+        let place = tempfile::tempdir().unwrap();
+        let config = repeated(&place.path().join("lab"), 8);
+        let out = place.path().join("runs.sqlite");
+        let mut arguments = arguments(&out, ExportFormat::Sqlite);
+        arguments.runs = vec!["r1".to_owned(), "r8".to_owned()];
+        export(&arguments, &config).unwrap();
+        let raw = Connection::open(&out).unwrap();
+        let store = Store::open(&config.lab).unwrap();
+        for (run, from, assumed, expected) in [
+            ("r1", "prior", true, (0.885_246, 0.921_107)),
+            ("r8", "pair", false, (0.897_484, 0.905_528)),
+        ] {
+            for metric in ["throughput", "server_cpu_us_per_op"] {
+                let sql = "select another_hour_ci95_low, another_hour_ci95_high, another_hour_from, \
+                           another_hour_assumed, ci95_low, ci95_high from comparisons \
+                           where run = ? and metric = ? and cell = 0 and candidate = 2";
+                let (ends, known, this_hour): ((f64, f64), (String, bool), (f64, f64)) = raw
+                    .query_row(sql, [run, metric], |row| {
+                        let ends = (row.get(0)?, row.get(1)?);
+                        let known = (row.get(2)?, row.get(3)?);
+                        Ok((ends, known, (row.get(4)?, row.get(5)?)))
+                    })
+                    .unwrap();
+                assert_eq!(known, (from.to_owned(), assumed), "{run} {metric}");
+                let analysed = deltabench_lab::analyse(run, &store.plan(run).unwrap(), &store);
+                let cell = &analysed.unwrap().comparison.cells[0];
+                let of = |one: &&MetricComparison| one.metric.key() == metric;
+                let reported = cell.metrics.iter().find(of).unwrap().hours.as_ref();
+                assert_eq!(reported.unwrap().another.ci95, Some(ends), "{run} {metric}");
+                if metric == "throughput" {
+                    let (low, high): (f64, f64) = (ends.0 - expected.0, ends.1 - expected.1);
+                    assert!(low.abs() < 1e-6 && high.abs() < 1e-6, "{run}: {ends:?}");
+                }
+                assert!(
+                    ends.0 <= this_hour.0 && this_hour.1 <= ends.1,
+                    "{run} {metric}"
+                );
+            }
+        }
+        // The gate is on another hour: only that of the last run is measured.
+        for (run, code) in [("r1", 3.0), ("r8", 1.0)] {
+            let found = number(
+                &raw,
+                &format!("select exit_code from runs where run = '{run}'"),
+            );
+            let analysed = deltabench_lab::analyse(run, &store.plan(run).unwrap(), &store);
+            let reported = f64::from(deltabench_compare::exit_code(&analysed.unwrap().comparison));
+            assert!((found - code).abs() < 0.5, "{run}: {found}");
+            assert!((found - reported).abs() < 0.5, "{run}: {found}");
+        }
+        // Nobody asks what another hour would say of the placebo.
+        let unknown = "select count(*) from comparisons where another_hour_ci95_low is null \
+                       and another_hour_ci95_high is null and another_hour_from is null \
+                       and another_hour_assumed is null and metric = 'throughput'";
+        for (candidate, rows) in [(1, 6.0), (2, 0.0)] {
+            let found = number(&raw, &format!("{unknown} and candidate = {candidate}"));
+            assert!((found - rows).abs() < 0.5, "{candidate}: {found}");
+        }
+    }
+
+    #[test]
+    fn differences_in_microseconds_are_exported_with_their_ends() {
+        let place = tempfile::tempdir().unwrap();
+        let config = lab(&place.path().join("lab"));
+        let out = place.path().join("run.sqlite");
+        export(&arguments(&out, ExportFormat::Sqlite), &config).unwrap();
+        let raw = Connection::open(&out).unwrap();
+        let of = |column: &str, metric: &str| {
+            let row = format!("cell = 0 and candidate = 2 and metric = '{metric}'");
+            number(
+                &raw,
+                &format!("select {column} from comparisons where {row}"),
+            )
+        };
+        // The base takes 100 us of time and 50 us of CPU, the candidate a ninth more of both.
+        for (metric, difference) in [
+            ("throughput", 100.0 / 9.0),
+            ("server_cpu_us_per_op", 50.0 / 9.0),
+        ] {
+            let found = of("difference_us", metric);
+            assert!((found - difference).abs() < 0.01, "{metric}: {found}");
+            let low = of("difference_us_ci95_low", metric);
+            let high = of("difference_us_ci95_high", metric);
+            let half = (high - low) / 2.0;
+            assert!(low < found && found < high, "{metric}: {low} {high}");
+            assert!((half / found - 0.018).abs() < 0.001, "{metric}: {half}");
+        }
     }
 
     #[test]

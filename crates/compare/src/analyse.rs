@@ -151,7 +151,7 @@ fn pace_of_others(
 ) -> Option<HostSpeed> {
     let visits = history.visits();
     let none = BTreeSet::new();
-    let excluded = if history.contended(visits) {
+    let excluded = if history.keeps_disturbed(visits) {
         &none
     } else {
         &rounds.disturbed
@@ -204,16 +204,25 @@ fn forecast(cells: &mut [CellComparison], slices: &[Slice]) {
 
 /// What to say of cells in which most rounds were disturbed.
 fn contended(plan: &Plan, cells: &[CellComparison]) -> Option<Finding> {
-    let mut names: Vec<String> = cells
-        .iter()
-        .filter(|cell| cell.interference.contended)
-        .map(|cell| words::cell(plan, cell))
-        .collect();
-    names.dedup();
-    (!names.is_empty()).then(|| {
+    let of = |left_out: bool| {
+        let mut names: Vec<String> = cells
+            .iter()
+            .filter(|cell| cell.interference.contended)
+            .filter(|cell| left_out == (cell.interference.left_out > 0))
+            .map(|cell| words::cell(plan, cell))
+            .collect();
+        names.dedup();
+        let what = match left_out {
+            true => "they are left out, because intervals are wider without them",
+            false => "none was left out",
+        };
+        (!names.is_empty()).then(|| format!("{}; {what}", words::first_of(&names)))
+    };
+    let parts: Vec<String> = [of(false), of(true)].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| {
         let text = format!(
-            "contended: other load disturbed more than half of the rounds of {}; none was left out",
-            words::first_of(&names)
+            "contended: other load disturbed more than half of the rounds of {}",
+            parts.join("; and of ")
         );
         Finding::new(FindingKind::Contended, Severity::Note, text)
     })

@@ -147,7 +147,7 @@ impl Ratio {
 }
 
 /// A metric with and without what probes of the core say of its speed.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Probed {
     /// Relative value as timed, whatever the probes say.
     pub timed: Ratio,
@@ -155,6 +155,8 @@ pub struct Probed {
     pub scatter: Option<f64>,
     /// How long a probe took beside the candidate, over that beside the base: 1 but for chance.
     pub beside: Ratio,
+    /// ln of that in each block that has probes, with the block's number.
+    pub in_blocks: Vec<(u32, f64)>,
     /// Two-sided p of "it takes as long"; absent with fewer than two blocks.
     pub p: Option<f64>,
 }
@@ -510,9 +512,12 @@ impl Confirmation {
 /// been idle.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Interference {
-    /// Rounds disturbed, by a rule that does not look at outcomes. They are left out unless `contended`.
+    /// Rounds disturbed, by a rule that does not look at outcomes, over all blocks.
     pub disturbed_rounds: u64,
-    /// More than half of the cell's rounds are disturbed: all stay in.
+    /// Those of them that do not count: all, but where the cell is contended and its interval is no wider
+    /// without them.
+    pub left_out: u64,
+    /// More than half of the rounds are disturbed, in the blocks behind throughput and those before them.
     pub contended: bool,
     /// Estimates with the disturbed rounds in; absent where there are none.
     pub with_voided: Option<Estimates>,

@@ -2,8 +2,8 @@
 
 use crate::comparison::BlockRate;
 use crate::pairing::{CellRounds, Index, Pairing, Round};
-use crate::sample::{BlockValue, server_cpu, throughput};
-use crate::thresholds::CONTENDED_SHARE;
+use crate::sample::{BlockValue, Values, server_cpu, throughput};
+use crate::thresholds::{CONTENDED_SHARE, MIN_BLOCKS};
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_model::units::to_f64;
@@ -123,10 +123,28 @@ impl<'a> History<'a> {
         to_f64(self.disturbed(visits)) > CONTENDED_SHARE * to_f64(all.sum())
     }
 
+    /// Whether disturbed rounds count: where they are more than half, and without them the interval is no
+    /// wider, or has too few blocks. So no interval gets narrower because half of its rounds are passed.
+    pub(crate) fn keeps_disturbed(&self, visits: usize) -> bool {
+        let Some(without) = &self.without else {
+            return true;
+        };
+        let width = |part: &Part<'a>| {
+            let values = Values::of(&self.part(part, 0..visits).throughput);
+            let mean = values.mean().filter(|_| values.logs.len() >= MIN_BLOCKS)?;
+            Some(mean.interval(0.95).half_width())
+        };
+        let is_wider = || {
+            let widths = width(without).zip(width(&self.with));
+            widths.is_some_and(|(without, with)| without > with)
+        };
+        self.contended(visits) && !is_wider()
+    }
+
     /// The rounds that count up to there.
     pub(crate) fn counted(&self, visits: usize) -> &Part<'a> {
         match &self.without {
-            Some(without) if !self.contended(visits) => without,
+            Some(without) if !self.keeps_disturbed(visits) => without,
             _ => &self.with,
         }
     }

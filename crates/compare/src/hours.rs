@@ -435,6 +435,7 @@ fn disturbed(sessions: &[&CellComparison]) -> Interference {
     let of = || sessions.iter().map(|one| &one.interference);
     Interference {
         disturbed_rounds: of().map(|one| one.disturbed_rounds).sum(),
+        left_out: of().map(|one| one.left_out).sum(),
         contended: of().any(|one| one.contended),
         with_voided: None,
         without_voided: None,

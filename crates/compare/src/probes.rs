@@ -20,7 +20,7 @@ use deltabench_model::units::{count, to_f64};
 use deltabench_stats::multiplicity::holm;
 use deltabench_stats::student::{t_interval, t_test_p};
 use deltabench_stats::summary::{geometric_mean, mean, median};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a cost goes with the probes, from the rounds of one block and all before it: what a block says must
 /// not depend on what comes later.
@@ -139,35 +139,46 @@ fn brought(known: &[(&CellComparison, &Probed)]) -> Option<Finding> {
 }
 
 /// That probes took longer, or less, beside a candidate in the mean of its cells; `None` where they did not
-/// beyond chance.
+/// beyond chance. The sample are blocks: all cells of a block share the starts of its servers.
 fn differs_in_all(
     plan: &Plan,
     server: ServerId,
     known: &[(&CellComparison, &Probed)],
 ) -> Option<Finding> {
     let of_server = known.iter().filter(|(cell, _)| cell.candidate == server);
-    let logs: Vec<f64> = of_server
-        .map(|(_, probed)| probed.beside.estimate.ln())
+    let cells: Vec<&[(u32, f64)]> = of_server
+        .map(|(_, probed)| probed.in_blocks.as_slice())
         .collect();
+    let logs = means_of_blocks(&cells);
     let found = t_interval(&logs, 0.95)
         .ok()
-        .filter(|_| logs.len() >= PROBED_CELLS)?;
+        .filter(|_| cells.len() >= PROBED_CELLS)?;
     let differs = t_test_p(&logs).is_ok_and(|p| p <= PROBES_FALSE);
     let text = format!(
-        "a probe of the core took {} {} beside {} against the base, as mean of {} cells: not the host does \
-         that, and ratios are moved by it, those of reads by half as much again",
+        "a probe of the core took {} {} beside {} against the base, as mean of {} cells: the host hardly \
+         does that, and ratios are moved by it, those of reads by half as much again",
         words::signed(mean(&logs)?.exp_m1()),
         words::ends((found.low.exp(), found.high.exp())),
         plan.server_name(server),
-        logs.len(),
+        cells.len(),
     );
     differs.then(|| Finding::new(FindingKind::ProbesDiffer, Severity::Confounder, text))
+}
+
+/// The mean of all cells in each block that half of them have: a block of few cells says little of all.
+fn means_of_blocks(cells: &[&[(u32, f64)]]) -> Vec<f64> {
+    let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for (block, log) in cells.iter().copied().flatten() {
+        blocks.entry(*block).or_default().push(*log);
+    }
+    let full = blocks.values().filter(|logs| 2 * logs.len() >= cells.len());
+    full.filter_map(|logs| mean(logs)).collect()
 }
 
 /// That the host alone does not explain what the probes of a cell took.
 fn differs(plan: &Plan, cell: &CellComparison, probed: &Probed) -> Finding {
     let text = format!(
-        "{}: a probe of the core took {} beside {}, against the base, over all blocks: not the host does \
+        "{}: a probe of the core took {} beside {}, against the base, over all blocks: the host hardly does \
          that, and the ratio is moved by it; it is {} as timed",
         words::cell(plan, cell),
         words::signed(probed.beside.estimate - 1.0),

@@ -369,8 +369,9 @@ pub(crate) fn compare_metric(
 
 /// What probes changed in these values; `None` where no block has them.
 fn probed(values: &[BlockValue], levels: Levels) -> Option<Probed> {
-    let probes = values.iter().filter_map(|value| value.probes);
-    let beside = Values::plain(probes.collect());
+    let in_block = |value: &BlockValue| Some((value.block, value.probes?));
+    let in_blocks: Vec<(u32, f64)> = values.iter().filter_map(in_block).collect();
+    let beside = Values::plain(in_blocks.iter().map(|(_, probes)| *probes).collect());
     let timed = Values::plain(values.iter().map(|value| value.timed).collect());
     let scatter = sample_sd(&log_ratios(values)).zip(sample_sd(&timed.logs));
     Some(Probed {
@@ -378,6 +379,7 @@ fn probed(values: &[BlockValue], levels: Levels) -> Option<Probed> {
         scatter: scatter.map(|(equal, timed)| equal / timed),
         beside: ratio(&beside, Levels::FIXED)?,
         p: beside.mean().map(|mean| mean.p()),
+        in_blocks,
     })
 }
 

@@ -220,9 +220,15 @@ fn interference(history: &History<'_>, state: &StoppingState) -> Interference {
     };
     let both = history.both(state.speed_visits.clone());
     let (with, without) = both.unzip();
+    let disturbed_rounds = history.disturbed(visits);
     Interference {
-        disturbed_rounds: history.disturbed(visits),
-        contended: history.contended(visits),
+        disturbed_rounds,
+        left_out: match history.keeps_disturbed(visits) {
+            true => 0,
+            false => disturbed_rounds,
+        },
+        // The flag is about the estimate: what is measured after its blocks says nothing of it.
+        contended: history.contended(state.speed_visits.end),
         with_voided: with.as_ref().and_then(estimates),
         without_voided: without.as_ref().and_then(estimates),
     }

@@ -61,6 +61,13 @@ pub(crate) fn settle(cells: &mut [CellComparison]) {
     }
 }
 
+/// Whether any quantile of latency got longer in a cell whose throughput did not change.
+pub fn has_longer_tail(cell: &CellComparison) -> bool {
+    let mut judged = cell.metrics.iter().filter(is_judged);
+    cell.verdict == Verdict::NoChange
+        && judged.any(|metric| metric.verdict == Some(Verdict::Regression))
+}
+
 fn is_judged(metric: &&MetricComparison) -> bool {
     TAILS.contains(&metric.metric) && metric.verdict.is_some()
 }

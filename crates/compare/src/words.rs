@@ -42,26 +42,43 @@ pub fn threshold(share: f64) -> String {
 }
 
 /// Decimals of a difference: two digits of its interval's width, and no more than hundredths of a nanosecond.
+/// Where there is no width, as with a few blocks alike, a thousandth of the difference stands for it.
 fn decimals(difference: &Difference) -> usize {
     let (low, high) = difference
         .ci95
         .unwrap_or((difference.estimate, difference.estimate));
-    let digits = (1.0 - (high - low).max(1e-9).log10().floor()).clamp(0.0, 5.0);
+    let width = (high - low).max(difference.estimate.abs() / 1000.0);
+    // Nothing, without any width: there is no digit to tell.
+    if width < 1e-9 {
+        return 0;
+    }
+    let digits = (1.0 - width.log10().floor()).clamp(0.0, 5.0);
     usize::try_from(to_u64(digits)).unwrap_or(0)
 }
 
 /// A difference with the digits of [`microseconds`], without its unit and its interval: `+0.62`.
 pub(crate) fn bare_microseconds(difference: &Difference) -> String {
-    let digits = decimals(difference);
-    format!("{:+.digits$}", difference.estimate)
+    with_sign(difference.estimate, decimals(difference))
+}
+
+/// With its sign and so many decimals; what rounds to zero is no loss and no gain: `+0.00`.
+fn with_sign(value: f64, digits: usize) -> String {
+    let text = format!("{value:+.digits$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.chars().all(|c| c == '0' || c == '.') => format!("+{zero}"),
+        _ => text,
+    }
 }
 
 /// A difference for each operation with its interval: `+0.62 µs/op [+0.40, +0.84]`.
 pub fn microseconds(difference: &Difference) -> String {
     let digits = decimals(difference);
-    let estimate = format!("{:+.digits$} µs/op", difference.estimate);
+    let estimate = format!("{} µs/op", with_sign(difference.estimate, digits));
     match difference.ci95 {
-        Some((low, high)) => format!("{estimate} [{low:+.digits$}, {high:+.digits$}]"),
+        Some((low, high)) => {
+            let (low, high) = (with_sign(low, digits), with_sign(high, digits));
+            format!("{estimate} [{low}, {high}]")
+        }
         None => estimate,
     }
 }
@@ -158,6 +175,17 @@ pub fn distance(ratio: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_difference_has_the_digits_of_its_interval_and_no_negative_zero() {
+        let text = |estimate, ci95| microseconds(&Difference { estimate, ci95 });
+        let known = text(0.6149, Some((0.4, 0.842)));
+        assert_eq!(known, "+0.61 µs/op [+0.40, +0.84]");
+        let nothing = text(-0.001, Some((-0.21, 0.2)));
+        assert_eq!(nothing, "+0.00 µs/op [-0.21, +0.20]");
+        assert_eq!(text(1000.0 / 3.0, None), "+333.33 µs/op");
+        assert_eq!(text(0.0, None), "+0 µs/op");
+    }
 
     #[test]
     fn percents_are_short_and_never_a_false_zero() {

@@ -80,7 +80,7 @@ enum Elsewhere<'a> {
 }
 
 /// The same without what other runs of the host say of another hour, and runs under other conditions of this
-/// one: that is the analysis of a dozen more runs, and studies and exports do not show it.
+/// one: that is the analysis of a dozen more runs, and studies do not show it.
 ///
 /// Errors: the store cannot be read.
 pub fn analyse_this_hour(run: &str, plan: &Plan, store: &Store) -> Result<Analysed, Problem> {

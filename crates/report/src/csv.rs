@@ -7,7 +7,9 @@ use crate::published::published;
 use crate::table::{comma_separated, flat, number, optional};
 use crate::{withdrawn, words};
 use deltabench_compare::CountedCell;
-use deltabench_compare::comparison::{CellComparison, Comparison, Cost, Metric, Ratio};
+use deltabench_compare::comparison::{
+    CellComparison, Comparison, Cost, Hours, Metric, Ratio, Verdict,
+};
 use deltabench_model::metric::unit;
 use deltabench_model::plan::Plan;
 
@@ -17,6 +19,7 @@ use deltabench_model::plan::Plan;
 /// Units: as the column `unit` says, for the published figures as `published_unit` says (they are on the
 ///        lines of throughput only); ratios are candidate / base, differences candidate - base; δ is a
 ///        share. What is not known or does not apply is an empty field.
+/// Shape: `verdict` and `reason` are the cell's, on each of its lines; `metric_verdict` is that of the line.
 pub fn csv(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
     let mut lines = Vec::new();
     for cell in comparison.cells.iter().chain(&comparison.placebo_cells) {
@@ -41,7 +44,7 @@ pub fn csv(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Str
 }
 
 /// The columns; new ones come last, so that numbers of columns keep their meaning.
-const HEADER: [&str; 38] = [
+const HEADER: [&str; 43] = [
     "workload",
     "group",
     "clients",
@@ -80,6 +83,11 @@ const HEADER: [&str; 38] = [
     "typical_ratio",
     "typical_ci95_low",
     "typical_ci95_high",
+    "another_hour_ci95_low",
+    "another_hour_ci95_high",
+    "another_hour_from",
+    "another_hour_assumed",
+    "metric_verdict",
 ];
 
 /// What is in the line of one metric.
@@ -94,6 +102,11 @@ struct Value<'a> {
     microseconds: [Option<f64>; 3],
     /// The ratio of the typical operation with its interval.
     typical: [Option<f64>; 3],
+    /// What another hour would say: the ends of the interval, what it is known from, whether an assumption
+    /// takes part.
+    another_hour: [String; 4],
+    /// The verdict of this metric alone.
+    verdict: Option<Verdict>,
     blocks: u32,
 }
 
@@ -103,6 +116,16 @@ fn with_ends(estimate: f64, ends: Option<(f64, f64)>) -> [Option<f64>; 3] {
         Some(estimate),
         ends.map(|(low, _)| low),
         ends.map(|(_, high)| high),
+    ]
+}
+
+fn another_hour(hours: &Hours) -> [String; 4] {
+    let ends = words::ci95(&hours.another);
+    [
+        optional(ends.map(|(low, _)| low)),
+        optional(ends.map(|(_, high)| high)),
+        hours.from.word().to_owned(),
+        hours.assumed.to_string(),
     ]
 }
 
@@ -121,6 +144,8 @@ fn value(cell: &CellComparison, metric: Metric) -> Option<Value<'static>> {
         typical: value
             .typical
             .map_or([None; 3], |ratio| with_ends(ratio.estimate, ratio.ci95)),
+        another_hour: value.hours.as_ref().map(another_hour).unwrap_or_default(),
+        verdict: value.verdict,
         blocks: cell.blocks,
     })
 }
@@ -139,6 +164,8 @@ fn counted(cell: &CountedCell) -> Value<'static> {
         difference: [Some(cell.counted.per_op - cell.base.per_op), None, None],
         microseconds: [None; 3],
         typical: [None; 3],
+        another_hour: Default::default(),
+        verdict: Some(cell.verdict),
         blocks: cell.counted.starts,
     }
 }
@@ -153,6 +180,8 @@ fn cost(cost: &Cost) -> Value<'_> {
         difference: with_ends(cost.difference.estimate, cost.difference.ci95),
         microseconds: [None; 3],
         typical: [None; 3],
+        another_hour: Default::default(),
+        verdict: None,
         blocks: cost.blocks,
     }
 }
@@ -204,5 +233,11 @@ fn line(
     ];
     fields.extend(value.microseconds.map(optional));
     fields.extend(value.typical.map(optional));
+    fields.extend(value.another_hour.iter().cloned());
+    fields.push(
+        value
+            .verdict
+            .map_or_else(String::new, |verdict| verdict.word().to_owned()),
+    );
     fields
 }

@@ -6,7 +6,7 @@ use crate::confirmation::notes;
 use crate::context::{ReportContext, resolved};
 use crate::remarks::remarks;
 use crate::summary::summary;
-use crate::{withdrawn, words};
+use crate::{differences, withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::exit_code;
 use deltabench_compare::gate::{GateResult, gate_results};
@@ -112,7 +112,7 @@ impl Case {
             name: Conditions::new(plan).name(cell),
             outcome,
             message: texts.join("; "),
-            output: output(cell),
+            output: output(cell, plan),
         }
     }
 
@@ -247,7 +247,7 @@ fn skipped(cases: &[Case]) -> u64 {
 }
 
 /// The figures of a cell, a line each.
-fn output(cell: &CellComparison) -> Vec<String> {
+fn output(cell: &CellComparison, plan: &Plan) -> Vec<String> {
     let metrics = [
         ("throughput", Metric::Throughput),
         ("CPU/op", Metric::ServerCpuPerOperation),
@@ -256,11 +256,14 @@ fn output(cell: &CellComparison) -> Vec<String> {
     ];
     let figures = metrics.into_iter().filter_map(|(name, metric)| {
         let value = words::metric(cell, metric)?;
+        let difference = differences::written(cell, metric, plan);
+        let difference = difference.map(|text| format!(", {text}"));
         Some(format!(
-            "{name}: {} ({} {})",
+            "{name}: {} ({} {}){}",
             words::ratio_interval(&value.ratio),
             words::from_to(value),
-            metric.unit()
+            metric.unit(),
+            difference.unwrap_or_default()
         ))
     });
     let mut lines: Vec<String> = figures.collect();

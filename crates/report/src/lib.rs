@@ -17,6 +17,7 @@ mod context;
 mod costs;
 mod counts;
 mod csv;
+mod differences;
 mod explained;
 mod figures;
 mod grids;

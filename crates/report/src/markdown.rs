@@ -14,7 +14,8 @@ use crate::remarks::{remarks, totals, troubles};
 use crate::summary::summary;
 use crate::table::markdown::{heads, rows};
 use crate::{
-    costs, counts, explained, figures, grids, means, origin, sampled, withdrawn, withheld, words,
+    costs, counts, differences, explained, figures, grids, means, origin, sampled, withdrawn,
+    withheld, words,
 };
 use deltabench_compare::comparison::Comparison;
 use deltabench_compare::gate_line;
@@ -23,7 +24,7 @@ use deltabench_model::plan::Plan;
 use quoting::Fence;
 pub(crate) use quoting::{escape, fenced};
 use section::{LIMIT, Section, fit};
-use table::CellTable;
+use table::{CellTable, RATIOS};
 
 /// Columns of the table of costs: as wide as a page shows without scrolling.
 const COSTS_WIDTH: usize = 120;
@@ -95,6 +96,12 @@ fn cells(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Secti
     let mut reading =
         "Throughput and CPU/op are candidate / base with 95 % interval over restart blocks"
             .to_owned();
+    let has_difference = |(_, _, metric)| differences::any(comparison, metric, plan);
+    if RATIOS.into_iter().any(has_difference) {
+        reading.push_str(
+            "; Δ is candidate - base for an operation: its time (beside throughput), its CPU (beside CPU/op)",
+        );
+    }
     for (mark, meaning) in legend(&comparison.cells) {
         reading.push_str(&format!("; {mark} {meaning}"));
     }

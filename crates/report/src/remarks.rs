@@ -207,7 +207,7 @@ pub(crate) fn multiplicity(comparison: &Comparison) -> Option<String> {
 pub(crate) fn left_out(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let cells = comparison.cells.iter();
     let counted: u64 = cells.clone().map(|cell| cell.rounds).sum();
-    let left_out: u64 = cells.map(left_out_of).sum();
+    let left_out: u64 = cells.map(|cell| cell.interference.left_out).sum();
     (left_out > 0).then(|| {
         format!(
             "other load: {left_out} of {} left out, by a rule that does not see results (steal, foreign CPU, \
@@ -216,15 +216,6 @@ pub(crate) fn left_out(comparison: &Comparison, plan: &Plan) -> Option<String> {
             words::server(plan)
         )
     })
-}
-
-/// Disturbed rounds of a cell that do not count.
-pub(crate) fn left_out_of(cell: &CellComparison) -> u64 {
-    if cell.interference.contended {
-        0
-    } else {
-        cell.interference.disturbed_rounds
-    }
 }
 
 /// Cells whose estimates depend on the disturbed rounds: those whose answer `hangs` on them, or the others.

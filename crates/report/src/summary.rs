@@ -7,6 +7,7 @@ use crate::{withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Metric, MetricComparison, Verdict,
 };
+use deltabench_compare::tails::has_longer_tail;
 use deltabench_compare::{InstructionCounts, costs_more};
 use deltabench_model::plan::{Plan, ServerId};
 
@@ -118,11 +119,7 @@ fn counts(
             of(Verdict::Improvement),
             extreme(Verdict::Improvement, "best")
         ),
-        format!(
-            "{} no change{delta}{}",
-            of(Verdict::NoChange),
-            dearer(cells)
-        ),
+        format!("{} no change{delta}{}", of(Verdict::NoChange), but(cells)),
         format!("{} inconclusive", of(Verdict::Inconclusive)),
     ];
     if of(Verdict::Unfit) > 0 {
@@ -131,11 +128,20 @@ fn counts(
     parts.join(", ")
 }
 
-/// ` (2 with more CPU per operation)`, or nothing.
-fn dearer(cells: &[&CellComparison]) -> String {
-    match cells.iter().filter(|cell| costs_more(cell)).count() {
-        0 => String::new(),
-        found => format!(" ({found} with more CPU per operation)"),
+/// ` (2 with more CPU per operation, 1 with longer tail latency)`, or nothing.
+fn but(cells: &[&CellComparison]) -> String {
+    let with = |what: &str, which: fn(&CellComparison) -> bool| {
+        let found = cells.iter().filter(|cell| which(cell)).count();
+        (found > 0).then(|| format!("{found} with {what}"))
+    };
+    let parts = [
+        with("more CPU per operation", costs_more),
+        with("longer tail latency", has_longer_tail),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    match parts.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", parts.join(", ")),
     }
 }
 

@@ -68,13 +68,18 @@ pub fn severity(severity: Severity) -> &'static str {
 
 /// Verdict and reason in one phrase; the word is not said twice.
 pub fn judged(cell: &CellComparison) -> String {
-    let word = verdict(cell.verdict);
-    if cell.reason.is_empty() || cell.reason == word {
+    phrase(cell.verdict, &cell.reason)
+}
+
+/// The same of a verdict and a reason.
+pub(crate) fn phrase(of: Verdict, reason: &str) -> String {
+    let word = verdict(of);
+    if reason.is_empty() || reason == word {
         word.to_owned()
-    } else if cell.reason.starts_with(word) {
-        cell.reason.clone()
+    } else if reason.starts_with(word) {
+        reason.to_owned()
     } else {
-        format!("{word}: {}", cell.reason)
+        format!("{word}: {reason}")
     }
 }
 

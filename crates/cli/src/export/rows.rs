@@ -281,6 +281,10 @@ impl Rows<'_> {
 
     fn comparison_row(&self, cell: &CellComparison, one: &MetricComparison) -> ExportRow {
         let (ci95, ci90) = (one.ratio.ci95, one.ratio.ci90);
+        let hours = one.hours.as_ref();
+        let another = hours.and_then(|hours| hours.another.ci95);
+        let by = one.difference_us.as_ref();
+        let by_ends = by.and_then(|by| by.ci95);
         row![
             self.run,
             cell.cell,
@@ -296,6 +300,13 @@ impl Rows<'_> {
             ci90.map(|(low, _)| low),
             ci90.map(|(_, high)| high),
             one.verdict.map(Verdict::word),
+            another.map(|(low, _)| low),
+            another.map(|(_, high)| high),
+            hours.map(|hours| hours.from.word()),
+            hours.map(|hours| hours.assumed),
+            by.map(|by| by.estimate),
+            by_ends.map(|(low, _)| low),
+            by_ends.map(|(_, high)| high),
         ]
     }
 

@@ -136,7 +136,7 @@ pub const VERDICTS: ExportTable = ExportTable {
         integer("disturbed_rounds", "rounds that other load disturbed"),
         integer(
             "contended",
-            "1 if more than half were disturbed, so that all stay in, else 0",
+            "1 if more than half were disturbed in the blocks behind throughput, else 0",
         ),
         text(
             "drifting",
@@ -196,6 +196,30 @@ pub const COMPARISONS: ExportTable = ExportTable {
             "verdict",
             "verdict of this metric alone; null if it is not judged",
         ),
+        real(
+            "another_hour_ci95_low",
+            "low end of what another hour would say of `ratio`, 95 %; null where nothing is known of it",
+        ),
+        real("another_hour_ci95_high", "high end"),
+        text(
+            "another_hour_from",
+            "what that is known from: `sessions`, `pair`, `host`, or `prior` if it is an assumption alone; \
+             null where nothing is known",
+        ),
+        integer(
+            "another_hour_assumed",
+            "1 if an assumption takes part, else 0; null where nothing is known",
+        ),
+        real(
+            "difference_us",
+            "microseconds that an operation takes more on the candidate; of its client's time for \
+             throughput, where an open loop has null",
+        ),
+        real(
+            "difference_us_ci95_low",
+            "low end of its 95 % interval; null with fewer than two blocks",
+        ),
+        real("difference_us_ci95_high", "high end"),
     ],
 };
 

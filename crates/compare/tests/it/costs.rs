@@ -378,21 +378,23 @@ fn what_sessions_look_up_is_not_called_moved_where_operations_are_few() {
         blocks: 8,
         ..reads()
     };
-    let plan = world.plan();
     // As 14.24 and 18.6 in a visit of nine `scan`s, but for the index scans.
-    let moved_in = |operations: u64| -> Vec<String> {
+    let moved_in = |operations: u64, clients: u32, sessions: f64| -> Vec<String> {
+        let mut plan = world.plan();
+        plan.cells[0].clients = clients;
         let (slices, mut counters) = world.run(&mut Simulation::new(373));
         for visit in &mut counters {
             let new = visit.server == CANDIDATE;
-            let own = |one, other| if new { other } else { one };
-            visit.operations = operations;
+            let own = |one: f64, other: f64| sessions * if new { other } else { one };
             let all = to_f64(operations);
+            let done = |each: f64| all * if new { 2.0 * each } else { each };
+            visit.operations = operations;
             visit.values = [
                 ("database_rows_fetched", own(715.0, 939.0)),
                 ("database_blocks_read", own(64.0, 82.0)),
                 ("database_transactions", all + own(7.0, 8.0)),
-                ("database_rows_returned", all * own(1000.0, 2000.0)),
-                ("tables_index_scans", all * own(1.0, 2.0)),
+                ("database_rows_returned", done(1000.0)),
+                ("tables_index_scans", done(1.0)),
                 ("io_extends", own(1.0, 20.0)),
             ]
             .map(|(key, value)| (key.to_owned(), value))
@@ -411,8 +413,22 @@ fn what_sessions_look_up_is_not_called_moved_where_operations_are_few() {
         "io_extends_per_op",
         "rows_returned_per_op",
     ];
-    assert_eq!(moved_in(9), done);
-    assert_eq!(moved_in(9000), done, "of many operations they are nothing");
+    assert_eq!(moved_in(9, 1, 1.0), done);
+    assert_eq!(
+        moved_in(9000, 1, 1.0),
+        done,
+        "of many operations they are nothing"
+    );
+    assert_eq!(
+        moved_in(9, 4, 4.0),
+        done,
+        "each client has sessions of its own"
+    );
+    let of_one = moved_in(9, 1, 4.0);
+    assert!(
+        of_one.iter().any(|key| key == "rows_fetched_per_op"),
+        "one client has no sessions for that: {of_one:?}"
+    );
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Which rounds other load disturbs, and what is done about it.
 
 use crate::builder::*;
+use crate::calibration_model::{Model, Simulation, THREE};
 use deltabench_compare::analyse;
-use deltabench_compare::comparison::{Comparison, Metric};
+use deltabench_compare::comparison::{Comparison, Estimates, Metric};
+use deltabench_model::plan::Stopping;
 use deltabench_model::slice::Slice;
+use deltabench_model::units::{to_f64, to_u64};
 
 /// Placebo and candidate with no difference, eight blocks of four rounds, after a change to some slices.
 fn with(change: impl Fn(&mut Slice)) -> Comparison {
@@ -184,4 +187,89 @@ fn where_most_rounds_are_disturbed_all_stay_in_and_it_is_said() {
         }
     });
     assert!(!half.cells[0].interference.contended);
+}
+
+/// Eight blocks of twenty rounds.
+const ROUNDS: Model = Model {
+    blocks: 8,
+    rounds: 20,
+    restart: 0.0,
+    noise: 0.02,
+    drift: 0.0,
+    memory: 50.0,
+    cpu_noise: None,
+};
+
+/// A run with steal in so many rounds of each block, in which the candidate's own noise is multiplied.
+fn stolen(of_twenty: u32, noisier: f64) -> Comparison {
+    let mut slices = Simulation::new(57).run(ROUNDS, 0.0, &THREE);
+    for slice in &mut slices {
+        if slice.round < of_twenty {
+            slice.steal_ns = Some(slice.duration_ns / 5);
+            if slice.server == CANDIDATE {
+                let log =
+                    noisier * (to_f64(slice.operations) / to_f64(slice.duration_ns) * 1e6).ln();
+                slice.duration_ns = to_u64(to_f64(slice.operations) * 1e6 * (-log).exp());
+            }
+        }
+    }
+    analyse(&as_run(plan(vec![cell(4, false)])), &slices, Vec::new())
+}
+
+/// Half of the width of throughput's interval.
+fn width(comparison: &Comparison) -> f64 {
+    let found = metric(only_cell(comparison), Metric::Throughput);
+    let (low, high) = found.ratio.ci95.unwrap();
+    (high / low).ln() / 2.0
+}
+
+#[test]
+fn no_interval_gets_narrower_because_half_of_the_rounds_are_disturbed() {
+    let widths: Vec<f64> = (8..=14).map(|rounds| width(&stolen(rounds, 1.0))).collect();
+    println!("{widths:.4?}");
+    for rounds in [10, 11, 14] {
+        let found = stolen(rounds, 1.0);
+        let seen = &only_cell(&found).interference;
+        assert_eq!(seen.contended, rounds > 10);
+        assert_eq!(seen.left_out, u64::from(8 * rounds), "wider without them");
+        let (with, without) = (&seen.with_voided, &seen.without_voided);
+        let of = |one: &Option<Estimates>| {
+            let (low, high) = one.as_ref().unwrap().throughput.ci95.unwrap();
+            (high / low).ln() / 2.0
+        };
+        assert!(of(without) > of(with) && (width(&found) - of(without)).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn disturbed_rounds_count_where_they_make_the_interval_wider() {
+    let found = stolen(14, 10.0);
+    let seen = &only_cell(&found).interference;
+    assert_eq!((seen.contended, seen.left_out), (true, 0));
+    assert_eq!(only_cell(&found).rounds, 160);
+    let quarter = stolen(5, 10.0);
+    let seen = &only_cell(&quarter).interference;
+    assert_eq!((seen.contended, seen.left_out), (false, 40), "few go");
+}
+
+#[test]
+fn what_is_disturbed_after_the_blocks_of_an_estimate_does_not_make_it_contended() {
+    let model = Model {
+        blocks: 14,
+        ..ROUNDS
+    };
+    let mut slices = Simulation::new(58).run(model, 0.0, &THREE);
+    for slice in slices.iter_mut().filter(|slice| slice.block >= 6) {
+        slice.steal_ns = Some(slice.duration_ns / 5);
+    }
+    let mut plan = as_run(plan(vec![cell(4, false)]));
+    plan.timing.blocks = 14;
+    plan.stopping = Stopping::Sequential {
+        looks: vec![6, 12, 14],
+    };
+    let found = analyse(&plan, &slices, Vec::new());
+    let cell = only_cell(&found);
+    assert_eq!(cell.decided_at, Some(1));
+    let seen = &cell.interference;
+    assert_eq!((seen.disturbed_rounds, seen.contended), (160, false));
 }

@@ -4,7 +4,9 @@
 //!
 //! `cargo test -p deltabench-compare pipeline -- --nocapture` prints the table of docs/error-rates.md.
 
-use crate::builder::{BASE, CANDIDATE, PLACEBO, as_run, cell, metric, only_cell, plan};
+use crate::builder::{
+    BASE, CANDIDATE, PLACEBO, as_run, cell, metric, only_cell, plan, runs as how_many,
+};
 use crate::calibration_model::{Model, Simulation, THREE};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, DetectionOutcome, Metric, Ratio, Verdict,
@@ -12,7 +14,7 @@ use deltabench_compare::comparison::{
 use deltabench_compare::thresholds::log_delta;
 use deltabench_compare::{CellProgress, analyse, exit_code, looks, progress};
 use deltabench_model::plan::{CellId, Gate, Plan, PlannedServer, Role, ServerId, Stopping};
-use deltabench_model::slice::Slice;
+use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::binomial::clopper_pearson;
 use deltabench_stats::student::t_test_p;
@@ -73,6 +75,11 @@ pub fn drive(plan: &Plan, all: &[Slice]) -> Comparison {
         }
         blocks = next;
     }
+}
+
+/// So many trials, or what DELTABENCH_RUNS says.
+fn trials_of(few: u64) -> usize {
+    usize::try_from(how_many(few)).unwrap()
 }
 
 fn runs(
@@ -218,7 +225,7 @@ fn a_change_of_exactly_delta_is_called_equal_at_most_five_times_in_a_hundred() {
     for (seed, (name, model)) in (121..).zip(MODELS) {
         for effect in [log_delta(DELTA), -log_delta(DELTA)] {
             let tally = Tally::of(
-                runs(seed, 500, sequential(one_cell()), model, effect),
+                runs(seed, trials_of(500), sequential(one_cell()), model, effect),
                 effect,
             );
             tally.print(&format!(
@@ -243,14 +250,15 @@ fn a_loss_of_exactly_the_margin_seldom_passes_as_not_worse() {
     for (seed, (name, model)) in (211..).zip(MODELS) {
         let mut plan = sequential(one_cell());
         plan.gate.not_worse_than = Some(DELTA);
-        let runs = runs(seed, 500, plan, model, (-DELTA).ln_1p());
+        let trials = trials_of(500);
+        let runs = runs(seed, trials, plan, model, (-DELTA).ln_1p());
         let hits = runs.filter(|run| exit_code(run) == 0).count();
         println!(
             "not worse than 3 %, {name}, loss of exactly 3 %: {} pass",
-            percent(hits, 500)
+            percent(hits, trials)
         );
         passed += hits;
-        all += 500;
+        all += trials;
     }
     assert!(at_most(0.05, passed, all), "{passed} of {all}");
 }
@@ -457,7 +465,8 @@ fn a_delta_from_noise_is_resolved_and_keeps_its_error() {
         plan.delta_from_noise = true;
         let mut simulation = Simulation::new(seed);
         let (mut equal, mut wrong, mut at_edge, mut deltas) = (0, 0, 0, [0; 4]);
-        for _ in 0..250 {
+        let trials = trials_of(250);
+        for _ in 0..trials {
             let comparison = drive(&plan, &simulation.run(model, 0.0, &THREE));
             let cell = only_cell(&comparison);
             equal += usize::from(cell.verdict == Verdict::NoChange);
@@ -482,11 +491,38 @@ fn a_delta_from_noise_is_resolved_and_keeps_its_error() {
         }
         println!(
             "δ from noise, {name}: δ of 2, 3, 5, 10 % {deltas:?}; unchanged called equal {}, exactly δ {}",
-            percent(equal, 250),
+            percent(equal, trials),
             percent(wrong, at_edge)
         );
-        assert!(share(equal, 250) >= 0.8, "{equal} of 250");
+        assert!(share(equal, trials) >= 0.8, "{equal} of {trials}");
         assert!(at_most(0.05, wrong, at_edge), "{wrong} of {at_edge}");
+    }
+}
+
+/// Blocks that do not count are planned for: they resolve nothing.
+#[test]
+fn a_delta_from_noise_is_resolved_where_blocks_are_void() {
+    for (seed, (name, model)) in (195..).zip(MODELS) {
+        let mut plan = sequential(one_cell());
+        plan.delta = 0.10;
+        plan.delta_from_noise = true;
+        let mut simulation = Simulation::new(seed);
+        let trials = trials_of(250);
+        let equal = (0..trials).filter(|_| {
+            let mut slices = simulation.run(model, 0.0, &THREE);
+            let void: Vec<bool> = (0..BLOCKS).map(|_| simulation.uniform() < 0.4).collect();
+            for slice in &mut slices {
+                let is_void = void[usize::try_from(slice.block).unwrap()];
+                slice.void = is_void.then_some(VoidReason::Stalled);
+            }
+            only_cell(&drive(&plan, &slices)).verdict == Verdict::NoChange
+        });
+        let equal = equal.count();
+        println!(
+            "δ from noise, {name}, 40 % of blocks void: unchanged called equal {}",
+            percent(equal, trials)
+        );
+        assert!(share(equal, trials) >= 0.8, "{equal} of {trials}");
     }
 }
 

@@ -24,6 +24,8 @@ struct Host {
     probe_noise: f64,
     /// How much longer a probe takes beside the candidate.
     beside: f64,
+    /// Standard deviation of what a start of a server does to probes in all cells of its block.
+    start: f64,
     /// Share of the candidate's slices that stall for twice their time.
     stalls: f64,
 }
@@ -36,6 +38,7 @@ const HOST: Host = Host {
     noise: 0.03,
     probe_noise: 0.015,
     beside: 0.0,
+    start: 0.0,
     stalls: 0.0,
 };
 
@@ -249,7 +252,7 @@ fn both_ratios_are_kept_and_absolute_values_stay_as_timed() {
         of(&probed, Metric::Throughput),
         of(&timed, Metric::Throughput),
     );
-    let probes = ours.probed.unwrap();
+    let probes = ours.probed.as_ref().unwrap();
     assert_eq!((ours.base, ours.candidate), (plain.base, plain.candidate));
     assert!((probes.timed.estimate / plain.ratio.estimate - 1.0).abs() < 1e-9);
     assert!(probes.scatter.unwrap() < 0.8, "{probes:?}");
@@ -288,31 +291,54 @@ fn a_server_beside_which_probes_take_longer_is_told() {
     assert!(different * 10 >= 9 * runs, "{different}");
 }
 
+/// Whether a run of 12 cells tells it, whose starts have offsets of their own.
+fn tells_of_many(random: &mut Simulation, host: Host) -> bool {
+    let cells = 12;
+    let mut many = fixed(host.blocks);
+    many.cells = vec![cell(1, false); 12];
+    let blocks = (0..host.blocks).map(|_| THREE.map(|_| host.start * random.normal()));
+    let starts: Vec<[f64; 3]> = blocks.collect();
+    let mut slices = Vec::new();
+    for cell in 0..cells {
+        for mut slice in run(random, host, 0.0) {
+            let block = usize::try_from(slice.block).unwrap();
+            let place = THREE.iter().position(|one| *one == slice.server).unwrap();
+            let probe = to_f64(slice.probe_ns.unwrap()) * starts[block][place].exp();
+            slice.probe_ns = Some(to_u64(probe));
+            slice.cell = CellId(cell);
+            slices.push(slice);
+        }
+    }
+    tells(&analyse(&many, &slices, Vec::new()))
+}
+
 /// Cells of which each alone is too noisy to tell.
 #[test]
 fn what_probes_are_apart_in_all_cells_is_told_though_no_cell_tells_it() {
-    let told = |beside: f64, seed: u64| {
+    let told = |host: Host, seed: u64| {
         let mut random = Simulation::new(seed);
-        let cells = 12;
-        let mut many = fixed(HOST.blocks);
-        many.cells = vec![cell(1, false); 12];
         let runs = runs(60);
-        let differ = (0..runs).filter(|_| {
-            let all = (0..cells).flat_map(|cell| {
-                let slices = run(&mut random, Host { beside, ..HOST }, 0.0);
-                let of_cell = move |slice: Slice| Slice {
-                    cell: CellId(cell),
-                    ..slice
-                };
-                slices.into_iter().map(of_cell)
-            });
-            tells(&analyse(&many, &all.collect::<Vec<_>>(), Vec::new()))
-        });
+        let differ = (0..runs).filter(|_| tells_of_many(&mut random, host));
         (count(differ.count()), runs)
     };
-    let (equal, runs) = told(0.0, 662);
-    let (different, _) = told(0.01, 663);
-    println!("of {runs} runs: {equal} with equal probes, {different} with 1 % longer ones");
-    assert!(equal * 10 <= runs, "{equal}");
+    let (equal, runs) = told(HOST, 662);
+    let of_starts = Host {
+        start: 0.003,
+        ..HOST
+    };
+    let (starts, _) = told(of_starts, 664);
+    let longer = Host {
+        beside: 0.01,
+        ..HOST
+    };
+    let (different, _) = told(longer, 663);
+    println!(
+        "of {runs} runs: {equal} with equal probes, {starts} with starts that differ by 0.3 %, {different} \
+         with 1 % longer ones"
+    );
+    assert!(
+        equal * 10 <= runs && starts * 10 <= runs,
+        "{equal} {starts}"
+    );
     assert!(different * 10 >= 9 * runs, "{different}");
 }

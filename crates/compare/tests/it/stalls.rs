@@ -15,8 +15,8 @@ use deltabench_model::units::{count, to_f64, to_u64};
 use deltabench_stats::binomial::clopper_pearson;
 use deltabench_stats::student::t_interval;
 
-/// Operations of a slice, and the time of each in seconds: 40 ms in all.
-const OPERATIONS: f64 = 1_100.0;
+/// Operations of a slice, and the time of each in seconds: 20 ms in all.
+const OPERATIONS: f64 = 550.0;
 const OPERATION: f64 = 36e-6;
 
 const MODEL: Model = Model {
@@ -232,6 +232,36 @@ fn intervals_of_totals_hold_what_stalls_cost() {
                 let known = 0.05 + stalls.unseen(blocks);
                 assert!(at_most(known, equal), "{stalls:?} {servers:?}: {equal}");
             }
+        }
+    }
+}
+
+/// What computes while it stalls costs CPU, and then the skewed side of the interval is the other one.
+#[test]
+fn intervals_of_cpu_hold_what_computing_stalls_cost() {
+    for (seed, stalls) in (81..).zip([Stalls::Rare(20_000.0, 0.040), Stalls::Twice(0.03)]) {
+        for (servers, truth) in [
+            (&[CANDIDATE][..], 1.0 / stalls.left()),
+            (&[BASE, PLACEBO][..], stalls.left()),
+        ] {
+            let mut random = Simulation::new(seed);
+            let plan = plain_plan(12);
+            let held = (0..runs()).filter(|_| {
+                let mut slices = run(&mut random, 12, stalls, servers);
+                for one in &mut slices {
+                    one.server_cpu_ns = Some(one.duration_ns);
+                }
+                let found = analyse(&plan, &slices, Vec::new());
+                let cpu = metric(only_cell(&found), Metric::ServerCpuPerOperation);
+                let (low, high) = cpu.ratio.ci95.unwrap();
+                low <= truth && truth <= high
+            });
+            let hits = held.count();
+            println!(
+                "CPU, {stalls:?} on {servers:?}: held {:.1} %",
+                percent(hits)
+            );
+            assert!(at_least(0.94, hits), "{stalls:?} {servers:?}: {hits}");
         }
     }
 }

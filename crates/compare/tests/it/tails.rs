@@ -3,6 +3,7 @@
 use crate::builder::*;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::gate::{GateResult, gate_line, gate_results};
+use deltabench_compare::tails::has_longer_tail;
 use deltabench_compare::{analyse, combine};
 use deltabench_model::finding::FindingKind;
 use deltabench_model::plan::{Gate, GatedMetric, Plan, Stopping};
@@ -78,6 +79,7 @@ fn a_longer_tail_is_a_verdict_of_its_own_and_stands_in_the_reason() {
         cell.reason
     );
     assert!(!cell.reason.contains("p95"), "{}", cell.reason);
+    assert!(has_longer_tail(cell));
 }
 
 #[test]
@@ -118,6 +120,7 @@ fn equal_tails_are_no_change_and_say_nothing() {
         );
     }
     assert!(!only_cell(&comparison).reason.contains("p99"));
+    assert!(!has_longer_tail(only_cell(&comparison)));
     assert!(only_cell(&comparison).stalls.is_none());
 }
 

@@ -2,6 +2,7 @@
 
 use crate::builder::*;
 use deltabench_compare::comparison::{CellComparison, Metric, Verdict};
+use deltabench_compare::words::microseconds;
 use deltabench_compare::{analyse, costs_more, exit_code, gate_line};
 
 /// The candidate's only cell with these block values, eight blocks.
@@ -65,6 +66,19 @@ fn each_row_of_the_table_has_its_word_and_its_reason() {
             "{told}"
         );
     }
+}
+
+#[test]
+fn a_cell_without_a_change_has_its_microseconds_too() {
+    let rates = around(0.985, 0.01, 8);
+    let cell = judge(4, false, &rates, &around(1.01, 0.004, 8));
+    assert_eq!(cell.verdict, Verdict::NoChange);
+    let more = |of| microseconds(&metric(&cell, of).difference_us.unwrap());
+    // 1000 operations a second of four clients are 4 ms each: 4000 / 0.985 are 61 more.
+    assert_eq!(more(Metric::Throughput), "+61 µs/op [+25, +97]");
+    // 1 % of 10 µs, and 0.894 · 0.4 % of it either way.
+    let cpu = more(Metric::ServerCpuPerOperation);
+    assert_eq!(cpu, "+0.100 µs/op [+0.064, +0.136]");
 }
 
 #[test]

@@ -14,8 +14,11 @@ use deltabench_stats::binomial::clopper_pearson;
 use deltabench_stats::student::{t_interval, t_test_p};
 use std::collections::BTreeMap;
 
-/// Runs of each case; docs/error-rates.md has figures of 150.
-const RUNS: u64 = 20;
+/// Runs of each case, or what DELTABENCH_RUNS says; docs/error-rates.md has figures of 150.
+fn runs() -> u64 {
+    let asked = std::env::var("DELTABENCH_RUNS").ok();
+    asked.and_then(|runs| runs.parse().ok()).unwrap_or(20)
+}
 /// Turns of a step.
 const TURNS: u8 = 20;
 /// Servers of a run: base, placebo, candidate.
@@ -182,7 +185,7 @@ struct Equal {
 fn equal(seed: u64, model: Model, way: Way) -> Equal {
     let mut random = Simulation::new(seed);
     let mut found = Equal::default();
-    for _ in 0..RUNS {
+    for _ in 0..runs() {
         let (comparison, turns) = run(&mut random, (model, way), 6, 0.0);
         let mut any = false;
         for cell in &comparison.cells {
@@ -214,7 +217,7 @@ fn intervals_of_passes_hold_and_equal_servers_are_rarely_called_different() {
         (2, "loaded, passes", LOADED, Way::Passes),
     ] {
         let found = equal(seed, model, way);
-        let (cells, runs) = (found.cells, usize::try_from(RUNS).unwrap());
+        let (cells, runs) = (found.cells, usize::try_from(runs()).unwrap());
         println!(
             "{name}: {runs} runs, alone {}, listed {}, any listed {}, placebo {}, interval holds {}, one \
              from turns {}, half-width {:.3}",
@@ -244,7 +247,7 @@ fn intervals_of_passes_hold_and_equal_servers_are_rarely_called_different() {
 fn found(seed: u64, model: Model, passes: u32, effect: f64) -> (usize, usize, usize) {
     let mut random = Simulation::new(seed);
     let (mut alone, mut among_ten, mut cells) = (0, 0, 0);
-    for _ in 0..RUNS {
+    for _ in 0..runs() {
         let (comparison, _) = run(&mut random, (model, Way::Turns), passes, effect);
         for cell in &comparison.cells {
             let p = t_test_p(&throughput(cell).blocks).unwrap();

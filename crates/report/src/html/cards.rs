@@ -8,8 +8,8 @@ use crate::conditions::Conditions;
 use crate::confirmation::{ConfirmationStatus, look, more_minutes};
 use crate::context::ReportContext;
 use crate::published::published;
-use crate::remarks::{changed, left_out_of, telling};
-use crate::{withdrawn, withheld, words};
+use crate::remarks::{changed, telling};
+use crate::{differences, withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Detection, DetectionOutcome, Metric, MetricComparison, Verdict,
 };
@@ -58,7 +58,7 @@ impl Cards<'_> {
     fn legend(&self) -> Markup {
         let any = |has: fn(&CellComparison) -> bool| self.comparison.cells.iter().any(has);
         let fresh = any(|cell| cell.detection.is_some());
-        let left_out = any(|cell| left_out_of(cell) + cell.void_rounds > 0);
+        let left_out = any(|cell| cell.interference.left_out + cell.void_rounds > 0);
         html! {
             p.legend {
                 "Each card first shows one dot for each restart block, the first block at the top. "
@@ -165,11 +165,15 @@ impl Cards<'_> {
             return html! {};
         };
         let change = self.change(cell, metric);
+        let difference = differences::written(cell, metric.metric, self.plan);
         let blocks = by_block(cell, metric, value);
         let label = format!("{name} of {}", words::plural(count(blocks.len()), "block"));
         html! {
             div.panel data-metric=(metric.metric.key()) {
-                p.metric { (name) " " (change) }
+                p.metric {
+                    (name) " " (change)
+                    @if let Some(text) = difference { br; small { (typeset(&text)) } }
+                }
                 svg.blocks width="100%" height="30" role="img" aria-label=(label) {
                     (background(self.blocks, Some(cell.delta), None))
                     (self.looks(&blocks))
@@ -375,10 +379,13 @@ fn disturbances(cell: &CellComparison) -> Vec<(&'static str, String)> {
     }
     let seen = &cell.interference;
     if seen.disturbed_rounds > 0 {
-        let what = if seen.contended {
-            "disturbed, more than half, so all of them count"
-        } else {
-            "left out"
+        let what = match (seen.contended, seen.left_out) {
+            (true, 0) => "disturbed, more than half, so all of them count",
+            (true, _) => {
+                "disturbed, more than half; left out, as the interval is wider without them"
+            }
+            (false, 0) => "disturbed; all of them count",
+            (false, _) => "left out",
         };
         let rounds = words::plural(seen.disturbed_rounds, "round");
         rows.push(("other load", format!("{rounds} {what}")));

@@ -7,7 +7,7 @@ use crate::context::ReportContext;
 use crate::explained::counted_in_short;
 use crate::remarks::changed;
 use crate::summary::{nothing_found, unchanged_delta};
-use crate::{withdrawn, words};
+use crate::{differences, withdrawn, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::plan::Plan;
 use maud::{Markup, html};
@@ -108,6 +108,10 @@ fn change(
     let plan = conditions.plan();
     let figure =
         |metric| words::metric(cell, metric).map(|found| words::change_interval(&found.ratio));
+    let difference = |metric| {
+        let text = differences::written(cell, metric, plan);
+        text.map_or_else(String::new, |text| typeset(&format!(", {text}")))
+    };
     let status = ConfirmationStatus::of(cell);
     let gone = withdrawn::of_cell(context, cell.cell);
     let explained = context.explained(cell.cell, cell.candidate);
@@ -125,8 +129,9 @@ fn change(
                 @if plan.candidates().len() > 1 { " " small { "on " (cell.candidate_name) } }
                 @if let Some(text) = figure(Metric::Throughput) { ": " b { (typeset(&text)) } }
             }
+            (difference(Metric::Throughput))
             @if let Some(text) = figure(Metric::ServerCpuPerOperation) {
-                ", CPU/op " (typeset(&text))
+                ", CPU/op " (typeset(&text)) (difference(Metric::ServerCpuPerOperation))
             }
             @if let Some(text) = counted {
                 "; "

@@ -3,7 +3,7 @@
 use super::{anchor, link, typeset, verdict};
 use crate::conditions::Conditions;
 use crate::context::ReportContext;
-use crate::{counts, withdrawn, withheld, words};
+use crate::{counts, differences, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison};
 use deltabench_compare::{CountedCell, InstructionCounts};
 use deltabench_model::plan::Plan;
@@ -46,6 +46,11 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
     html! {
         section #values {
             h2 { "Values" }
+            p.legend {
+                "Below the values is the change of the candidate against the base and, for throughput and "
+                "CPU, what an operation takes more (of time, of CPU), with 95 % intervals. "
+                "The microseconds are about the same in another placement, but the change is not."
+            }
             p.legend.scripted {
                 "Click a column header to sort. The filters above apply here, too. Point at a row, or move "
                 "the focus to its name, to see exact values."
@@ -118,6 +123,10 @@ impl ValueTable<'_> {
                             Some(metric) => {
                                 (words::from_to(metric)) br;
                                 small { (typeset(&self.change(cell, metric))) }
+                                @let plan = self.conditions.plan();
+                                @if let Some(text) = differences::written(cell, metric.metric, plan) {
+                                    br; small { (typeset(&text)) }
+                                }
                             }
                             None => (words::UNKNOWN),
                         }

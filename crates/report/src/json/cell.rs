@@ -156,6 +156,7 @@ fn interference(seen: &Interference) -> Value {
     };
     known(json!({
         "disturbed_rounds": seen.disturbed_rounds,
+        "left_out_rounds": seen.left_out,
         "contended": seen.contended,
         "with_voided": seen.with_voided.as_ref().map(estimates),
         "without_voided": seen.without_voided.as_ref().map(estimates),

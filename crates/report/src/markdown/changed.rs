@@ -1,13 +1,13 @@
 //! What changed, at the top.
 
 use super::section::Section;
-use super::table::{judged, relative};
+use super::table::{RATIOS, judged, relative};
 use crate::conditions::Conditions;
 use crate::context::ReportContext;
 use crate::remarks::changed;
 use crate::summary::nothing_found;
 use crate::table::markdown::section as section_of;
-use crate::{counts, words};
+use crate::{counts, differences, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_model::plan::Plan;
 use deltabench_model::table::{Cell, Column, Line, Table};
@@ -33,17 +33,25 @@ pub(super) fn section(comparison: &Comparison, plan: &Plan, context: &ReportCont
     let mut columns = Vec::new();
     columns.extend(several.then_some("candidate"));
     let counts = comparison.instructions.as_ref();
-    columns.extend(["throughput", "CPU/op"]);
+    let ratios = RATIOS.map(|(head, difference, metric)| {
+        let has_difference = differences::any(comparison, metric, plan);
+        (head, has_difference.then_some(difference), metric)
+    });
+    for (head, difference, _) in ratios {
+        columns.push(head);
+        columns.extend(difference);
+    }
     columns.extend(counts.map(|_| counts::HEAD));
     columns.push("verdict");
     columns.extend(explained.then_some("what moved"));
     let line = |cell: &&CellComparison| {
         let mut fields: Vec<Cell> = Vec::new();
         fields.extend(several.then(|| cell.candidate_name.as_str().into()));
-        fields.extend([
-            Cell::as_is(relative(cell, Metric::Throughput, plan)),
-            Cell::as_is(relative(cell, Metric::ServerCpuPerOperation, plan)),
-        ]);
+        for (_, difference, metric) in ratios {
+            fields.push(Cell::as_is(relative(cell, metric, plan)));
+            let text = difference.map(|_| differences::in_column(cell, metric, plan));
+            fields.extend(text.map(Cell::as_is));
+        }
         let ratio = counts::ratio(counts, cell).unwrap_or_default();
         fields.extend(counts.map(|_| Cell::as_is(ratio)));
         fields.push(judged(cell, comparison, context).into());

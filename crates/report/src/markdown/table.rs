@@ -4,10 +4,16 @@ use crate::conditions::Conditions;
 use crate::confirmation::{ConfirmationStatus, marks, notes};
 use crate::context::ReportContext;
 use crate::published::{Published, published};
-use crate::{counts, means, withdrawn, withheld, words};
+use crate::{counts, differences, means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, GroupSummary, Metric};
 use deltabench_model::plan::Plan;
 use deltabench_model::table::{Align, Cell, Column, Line, Row, Table};
+
+/// The metrics that are ratios: the heads of the ratio and of the difference beside it.
+pub(super) const RATIOS: [(&str, &str, Metric); 2] = [
+    ("throughput", "Δ µs/op", Metric::Throughput),
+    ("CPU/op", "Δ CPU µs/op", Metric::ServerCpuPerOperation),
+];
 
 /// A column of the table: its head, on which side its texts stand, what each cell has in it.
 struct Part<'a> {
@@ -49,12 +55,13 @@ impl<'a> CellTable<'a> {
         table.add("candidate", Align::Left, several, |cell| {
             cell.candidate_name.as_str().into()
         });
-        for (heading, metric) in [
-            ("throughput", Metric::Throughput),
-            ("CPU/op", Metric::ServerCpuPerOperation),
-        ] {
+        for (heading, difference, metric) in RATIOS {
             let text = move |cell: &CellComparison| Cell::as_is(relative(cell, metric, plan));
             table.add(heading, Align::Left, true, text);
+            let has_difference = differences::any(comparison, metric, plan);
+            table.add(difference, Align::Left, has_difference, move |cell| {
+                Cell::as_is(differences::in_column(cell, metric, plan))
+            });
         }
         let counts = comparison.instructions.as_ref();
         table.add(counts::HEAD, Align::Left, counts.is_some(), move |cell| {
@@ -188,7 +195,7 @@ pub(super) fn judged(
     context: &ReportContext,
 ) -> String {
     let mut texts: Vec<String> = withdrawn::note(context, cell.cell).into_iter().collect();
-    texts.push(words::judged(cell));
+    texts.push(differences::judged_without(cell));
     texts.extend(notes(cell, &comparison.stopping));
     format!(
         "{}{} {}",

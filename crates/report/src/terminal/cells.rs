@@ -7,7 +7,7 @@ use crate::conditions::Conditions;
 use crate::confirmation::{beyond_marks, marks, notes, short_legend};
 use crate::context::ReportContext;
 use crate::lines::{left, wrapped};
-use crate::{counts, means, withdrawn, withheld, words};
+use crate::{counts, differences, means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{CellComparison, Comparison, Verdict};
 use deltabench_model::plan::{Group, Plan, ServerId};
 
@@ -155,6 +155,7 @@ impl<'a> CellTable<'a> {
                 }
             }
         }
+        lines.extend(self.differences(cell));
         if let Some(first) = lines.first_mut().filter(|_| self.options.colour) {
             let (sign, code) = (signs(cell), words::paint(cell.verdict));
             *first = first.replacen(&sign, &format!("\u{1b}[{code}m{sign}\u{1b}[0m"), 1);
@@ -168,13 +169,22 @@ impl<'a> CellTable<'a> {
         let withdrawn = withdrawn::note(self.context, cell.cell);
         let mut texts: Vec<String> = withdrawn.into_iter().collect();
         if self.options.verbose {
-            texts.push(words::judged(cell));
+            texts.push(differences::judged_without(cell));
             texts.extend(notes(cell, stopping));
         } else {
             texts.extend(unsaid(&cell.reason));
             texts.extend(beyond_marks(cell, stopping));
         }
         texts.join("; ")
+    }
+
+    /// What an operation takes more or less, on a line of its own. In the short form only the second line of
+    /// a change has it, because the rows of all others would be twice as long.
+    fn differences(&self, cell: &CellComparison) -> Vec<String> {
+        let found = differences::both(cell, self.conditions.plan());
+        let text = found.filter(|_| self.options.verbose);
+        let indent = self.signs + 2;
+        text.map_or_else(Vec::new, |text| wrapped(&text, self.width, indent, indent))
     }
 
     /// What the signs in the table mean: those that occur.

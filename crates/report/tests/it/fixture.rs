@@ -179,7 +179,7 @@ fn metric(
 fn cell(id: u32, row: &Row, candidate: u32, noise: &mut Noise) -> CellComparison {
     let (workload, group, clients, verdict, reason, base, change, cpu, half) = row;
     let latency = 1e6 * f64::from(*clients) / base;
-    let metrics = vec![
+    let mut metrics = vec![
         metric(
             Metric::Throughput,
             *base,
@@ -213,6 +213,12 @@ fn cell(id: u32, row: &Row, candidate: u32, noise: &mut Noise) -> CellComparison
             noise,
         ),
     ];
+    // Of time, which is longer where throughput is lower.
+    let longer = |change: f64| latency * (1.0 / (1.0 + change) - 1.0);
+    metrics[0].difference_us = Some(Difference {
+        estimate: longer(*change),
+        ci95: Some((longer(change + half), longer(change - half))),
+    });
     let levels: Vec<(f64, f64)> =
         std::iter::zip(metrics[0].blocks.clone(), metrics[1].blocks.clone()).collect();
     let series = (0..BLOCKS).zip(levels).flat_map(|(block, (speed, cost))| {

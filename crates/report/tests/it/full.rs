@@ -128,6 +128,7 @@ fn change(cell: &mut CellComparison) {
         ("update-nonindex", _) => {
             cell.interference = Interference {
                 disturbed_rounds: 260,
+                left_out: 0,
                 contended: true,
                 with_voided: None,
                 without_voided: None,
@@ -202,6 +203,7 @@ fn disturbed(cell: &mut CellComparison) {
     };
     cell.interference = Interference {
         disturbed_rounds: disturbed,
+        left_out: disturbed,
         contended: false,
         with_voided: estimates(-0.031, 0.007),
         without_voided: estimates(-0.014, 0.006),

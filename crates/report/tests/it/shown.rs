@@ -2,9 +2,10 @@ use crate::costs_fixture::{costed, withdrawn_cell};
 use crate::fixture;
 use crate::full::{Full, full};
 use deltabench_compare::comparison::{CellComparison, Estimates, Metric, Ratio, Verdict};
+use deltabench_compare::words::microseconds;
 use deltabench_model::plan::{SensitivityPart, Varied};
 use deltabench_report::{
-    TerminalOptions, costs_table, csv, html, json, markdown, notes_text, terminal,
+    TerminalOptions, costs_table, csv, html, json, junit, markdown, notes_text, terminal,
 };
 use serde_json::Value;
 
@@ -73,6 +74,93 @@ fn the_full_table_on_a_terminal_of_100_columns() {
 #[test]
 fn the_full_table_on_a_terminal_of_160_columns() {
     insta::assert_snapshot!(full().at_width(160));
+}
+
+#[test]
+fn each_form_has_the_microseconds_of_time_and_cpu_of_each_cell() {
+    let full = Full::plain();
+    let xml = junit(&full.comparison, &full.plan, &full.context);
+    let (page, markdown, short, whole) = (
+        full.html(),
+        full.markdown(),
+        full.at_width(200),
+        full.text(),
+    );
+    let mut unchanged = 0;
+    for cell in &full.comparison.cells {
+        let of = |wanted| cell.metric(wanted).and_then(|found| found.difference_us);
+        let (time, cpu) = (of(Metric::Throughput), of(Metric::ServerCpuPerOperation));
+        let time = microseconds(&time.unwrap());
+        // One cell was measured without CPU.
+        let cpu = cpu.map(|cpu| microseconds(&cpu));
+        assert_eq!(cpu.is_none(), cell.workload == "update-nonindex");
+        let with_cpu = cpu.as_ref().map(|cpu| format!(", CPU {cpu}"));
+        let both = format!("\n    time {time}{}\n", with_cpu.unwrap_or_default());
+        assert!(whole.contains(&both), "{both} {whole}");
+        for text in std::iter::once(time).chain(cpu) {
+            let in_column = format!("| {} |", text.replace(" µs/op", ""));
+            assert!(markdown.contains(&in_column), "{in_column} {markdown}");
+            assert!(xml.contains(&format!("), {text}")), "{text} {xml}");
+            let in_table = format!("<br><small>{text}</small></td>");
+            let on_card = format!("<br><small>{text}</small></p>");
+            assert!(page.contains(&in_table), "{in_table}");
+            assert!(page.contains(&on_card), "{on_card}");
+            assert!(!short.contains(&text), "{text} {short}");
+        }
+        unchanged += usize::from(!cell.verdict.is_change());
+    }
+    assert_eq!(unchanged, 7);
+}
+
+#[test]
+fn what_a_change_took_more_is_told_once_where_it_has_a_place_of_its_own() {
+    let mut full = Full::plain();
+    let cell = &mut full.comparison.cells[4];
+    let time = cell.metric(Metric::Throughput).unwrap().difference_us;
+    let time = microseconds(&time.unwrap());
+    cell.reason = format!("slower by 4.6 % to 6.4 %; {time}; then more");
+    let short = full.at_width(200);
+    assert!(short.contains(&format!("  {time}; then more")), "{short}");
+    let whole = full.text();
+    assert_eq!(whole.matches(&time).count(), 1, "{whole}");
+    assert!(
+        whole.contains("slower by 4.6 % to 6.4 %; then more"),
+        "{whole}"
+    );
+    // Once in what changed, once among all cells.
+    let markdown = full.markdown();
+    let bare = time.replace(" µs/op", "");
+    assert_eq!(markdown.matches(&bare).count(), 2, "{markdown}");
+    assert!(!markdown.contains(&time.replace('[', "\\[")), "{markdown}");
+}
+
+#[test]
+fn throughput_of_an_open_loop_has_no_microseconds() {
+    let mut full = Full::plain();
+    let cell = &mut full.comparison.cells[0];
+    for one in &mut cell.metrics {
+        if one.metric == Metric::Throughput {
+            one.difference_us = None;
+        }
+    }
+    let cpu = cell.metric(Metric::ServerCpuPerOperation).unwrap();
+    let cpu = microseconds(&cpu.difference_us.unwrap());
+    let whole = full.text();
+    assert!(whole.contains(&format!("\n    CPU {cpu}\n")), "{whole}");
+    let cell_of = |text: String| {
+        let row = text
+            .lines()
+            .find(|row| row.starts_with("| point-query | 1 |"));
+        row.unwrap_or_default().to_owned()
+    };
+    let row = cell_of(full.markdown());
+    assert!(row.contains("1.003] | - | 1.004"), "{row}");
+    for cell in &mut full.comparison.cells {
+        cell.metrics.retain(|one| one.metric != Metric::Throughput);
+    }
+    let markdown = full.markdown();
+    assert!(!markdown.contains("Δ µs/op"), "{markdown}");
+    assert!(markdown.contains("| Δ CPU µs/op |"), "{markdown}");
 }
 
 #[test]
@@ -583,13 +671,13 @@ fn every_example_of_the_guide_is_what_is_printed() {
     };
     let costs = costs_table(&costed.comparison, &costed.plan, &costed.context, options);
     let tables = [full(), others(), costed, withdrawn].map(|full| full.at_width(120));
-    let printed = words(&(tables.concat() + &costs));
+    let printed = words(&(tables.concat() + &costs + &full().text()));
     let examples: Vec<&str> = guide
         .split("```text\n")
         .skip(1)
         .filter_map(|part| part.split("```").next())
         .collect();
-    assert_eq!(examples.len(), 9);
+    assert_eq!(examples.len(), 10);
     for example in examples {
         assert!(printed.contains(&words(example)), "not printed: {example}");
     }

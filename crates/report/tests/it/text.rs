@@ -1,5 +1,6 @@
 use crate::fixture::{comparison, context, plan};
-use deltabench_compare::comparison::{Comparison, Verdict, VerdictCounts};
+use deltabench_compare::comparison::{Comparison, Metric, Verdict, VerdictCounts};
+use deltabench_compare::{Earlier, EarlierRun, foretell};
 use deltabench_model::plan::{Plan, PlannedServer, ServerId};
 use deltabench_report::{TerminalOptions, csv, html, json, markdown, summary, terminal};
 use serde_json::Value;
@@ -123,6 +124,94 @@ fn csv_has_a_line_for_every_metric_and_as_many_fields_as_its_header() {
         lines[16]
     );
     assert!(lines[16].contains(",throughput,ops/s,6890,"));
+}
+
+/// The columns of this name and those after it, of the line of a metric of the first candidate's cell.
+fn fields_from(text: &str, cell: &str, metric: &str, first: &str) -> Vec<String> {
+    let header = text.lines().next().unwrap().split(',');
+    let place = header.rev().position(|column| column == first).unwrap();
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(cell) && line.contains(&format!(",{metric},")))
+        .unwrap();
+    // From the end, because reasons have commas.
+    let mut fields: Vec<String> = line
+        .rsplit(',')
+        .take(place + 1)
+        .map(str::to_owned)
+        .collect();
+    fields.reverse();
+    fields
+}
+
+#[test]
+fn csv_has_another_hour_and_what_it_is_known_from() {
+    let (throughput, cpu) = ("throughput", "server_cpu_us_per_op");
+    let other_hour = |comparison: &Comparison, metric: &str| {
+        let text = csv(comparison, &plan(), &context());
+        let fields = fields_from(&text, "range-covered-si", metric, "another_hour_ci95_low");
+        fields.into_iter().take(4).collect::<Vec<_>>()
+    };
+    let mut unknown = comparison();
+    for metric in [throughput, cpu] {
+        assert_eq!(other_hour(&unknown, metric), ["", "", "", ""]);
+    }
+    foretell(&mut unknown, |_, _| Earlier::default());
+    let assumed = unknown;
+    // This hour the cell is slower by 4.6 % to 6.4 %.
+    let found = other_hour(&assumed, throughput);
+    let ends: Vec<f64> = found[..2].iter().map(|end| end.parse().unwrap()).collect();
+    let hours = assumed.cells[4].metrics[0].hours.as_ref().unwrap();
+    assert_eq!(hours.another.ci95, Some((ends[0], ends[1])));
+    assert!(
+        (ends[0] - 0.924_290).abs() < 1e-6 && (ends[1] - 0.967_983).abs() < 1e-6,
+        "{ends:?}"
+    );
+    assert_eq!(found[2..], ["prior", "true"]);
+    assert_eq!(other_hour(&assumed, cpu)[2..], ["prior", "true"]);
+    assert_eq!(other_hour(&assumed, "latency_us_p99"), ["", "", "", ""]);
+    let mut measured = comparison();
+    // Two blocks of each earlier run, and hours that hardly differ.
+    let runs: Vec<EarlierRun> = { [-0.057, -0.056, -0.058, -0.055, -0.057, -0.056] }
+        .iter()
+        .zip(1..)
+        .map(|(centre, hour)| EarlierRun {
+            hour,
+            blocks: vec![centre - 0.004, centre + 0.004],
+        })
+        .collect();
+    foretell(&mut measured, |_, metric| match metric {
+        Metric::Throughput => Earlier {
+            pair: runs.clone(),
+            ..Earlier::default()
+        },
+        _ => Earlier::default(),
+    });
+    let found = other_hour(&measured, throughput);
+    assert!(
+        found[0].starts_with("0.93600") && found[1].starts_with("0.95444"),
+        "{found:?}"
+    );
+    assert_eq!(found[2..], ["pair", "false"]);
+}
+
+#[test]
+fn csv_has_the_verdict_of_each_metric_beside_that_of_the_cell() {
+    let mut comparison = comparison();
+    let slow_end = comparison.cells[0].metrics.last_mut().unwrap();
+    assert_eq!(slow_end.metric, Metric::LatencyP99);
+    slow_end.verdict = Some(Verdict::Regression);
+    let text = csv(&comparison, &plan(), &context());
+    let verdict = |metric: &str| {
+        let fields = fields_from(&text, "point-query,point,1,", metric, "metric_verdict");
+        fields[0].clone()
+    };
+    assert_eq!(verdict("throughput"), "no-change");
+    assert_eq!(verdict("latency_us_p99"), "regression");
+    assert_eq!(verdict("latency_us_p50"), "");
+    let line = text.lines().find(|line| line.contains(",latency_us_p99,"));
+    let of_cell = "point-query,point,1,postgres:18.6,no-change,";
+    assert!(line.unwrap().starts_with(of_cell), "{line:?}");
 }
 
 /// What a run cut short gives: one block, hence no interval, and numbers that are none.

@@ -63,15 +63,12 @@ const SCHEDULED_OPERATIONS: f64 = 20.0;
 /// A slice with a schedule takes longer than this only for a single operation.
 const SCHEDULED_SECONDS_MAX: f64 = 2.0;
 
-impl Visit<'_> {
-    /// Whether servers with these curves of warm-up are steady. Under limits caches fill and turn over on all
-    /// of them alike.
-    fn is_steady(&self, curves: &[Vec<f64>]) -> bool {
-        let delta = self.plan.delta;
-        match self.plan.limits == Limits::default() {
-            true => are_steady(&thinned(curves), delta),
-            false => each_is_steady(&thinned(curves), delta),
-        }
+/// Whether servers with these curves of warm-up are steady. Under limits caches fill and turn over on all of
+/// them alike.
+fn are_warm(curves: &[Vec<f64>], delta: f64, limits: &Limits) -> bool {
+    match *limits == Limits::default() {
+        true => are_steady(&thinned(curves), delta),
+        false => each_is_steady(&thinned(curves), delta),
     }
 }
 
@@ -342,7 +339,8 @@ impl<'a, 'v> Connected<'a, 'v> {
                     curve.push(1e6 * taken / to_f64(work.operations));
                 }
             }
-            if round + 1 >= least && self.visit.is_steady(&curves) {
+            let plan = self.visit.plan;
+            if round + 1 >= least && are_warm(&curves, plan.delta, &plan.limits) {
                 return Ok(Some(WarmUp {
                     steady: true,
                     us_per_operation: thinned(&curves),
@@ -628,6 +626,20 @@ mod tests {
         assert_eq!(least_operations(32, 20e-6), 320, "a fast operation");
         assert_eq!(least_operations(32, 0.02 / 32.0), 320, "20 ms each");
         assert_eq!(least_operations(64, 0.01), 192, "10 ms of the server each");
+    }
+
+    #[test]
+    fn under_limits_each_server_is_judged_by_itself_because_caches_fill_on_all() {
+        let curve = |own: f64| (0..12).map(|n| own + f64::from(n)).collect::<Vec<f64>>();
+        let curves = [curve(30.0), curve(30.1), curve(30.2)];
+        let warm = |memory_bytes| {
+            let limits = Limits {
+                memory_bytes,
+                ..Limits::default()
+            };
+            are_warm(&curves, 0.03, &limits)
+        };
+        assert!(warm(None) && !warm(Some(1 << 30)));
     }
 
     #[test]
