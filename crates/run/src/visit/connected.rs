@@ -630,8 +630,13 @@ mod tests {
 
     #[test]
     fn under_limits_each_server_is_judged_by_itself_because_caches_fill_on_all() {
-        let curve = |own: f64| (0..12).map(|n| own + f64::from(n)).collect::<Vec<f64>>();
-        let curves = [curve(30.0), curve(30.1), curve(30.2)];
+        // All get slower by 2 % from slice to slice, with noise of their own of 1 %.
+        let curve = |own: u8| {
+            let noise = move |n: u8| f64::from((n * 3 + own * 3) % 11) - 5.0;
+            let each = move |n: u8| (1.0 + 0.02 * f64::from(n)) * (1.0 + 0.002 * noise(n));
+            (0..12).map(each).collect::<Vec<f64>>()
+        };
+        let curves = [curve(0), curve(1), curve(2)];
         let warm = |memory_bytes| {
             let limits = Limits {
                 memory_bytes,
