@@ -7,7 +7,7 @@ use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Installation, Setting};
 use deltabench_model::units::to_f64;
 
-use crate::thresholds::SIZE_TOLERANCE;
+use crate::thresholds::{SIZE_LEAST, SIZE_TOLERANCE};
 use crate::words;
 
 mod build;
@@ -96,7 +96,8 @@ fn relation_size(base: &ServerFacts<'_>, candidate: &ServerFacts<'_>) -> Option<
     let (left, right) = (base.relation_bytes?, candidate.relation_bytes?);
     let change = to_f64(right) / to_f64(left.max(1)) - 1.0;
     let mebibytes = |bytes: u64| format!("{:.1} MiB", to_f64(bytes) / 1_048_576.0);
-    (change.abs() > SIZE_TOLERANCE).then(|| {
+    let differs = change.abs() > SIZE_TOLERANCE && left.abs_diff(right) >= SIZE_LEAST;
+    differs.then(|| {
         let text = format!(
             "the same rows take {} in {}, {} in {} ({})",
             mebibytes(left),

@@ -270,6 +270,9 @@ pub const FORECAST_TIMES: usize = 10;
 /// Share by which the size of the relations may differ before it is a finding.
 pub const SIZE_TOLERANCE: f64 = 0.01;
 
+/// Bytes below which a difference of size is none: a workload without rows has a few pages, or has not.
+pub const SIZE_LEAST: u64 = 1 << 17;
+
 /// How far the two sides of a crosscheck may be apart in speed, as a share.
 ///
 /// Not less, because the server does not do quite the same for both: libpq asks for a description of the

@@ -285,6 +285,16 @@ fn cluster_and_data_facts_are_told_with_both_values() {
         text(&findings, "relation-size-differs"),
         "the same rows take 256.0 MiB in base, 250.0 MiB in postgres:18.6 (-2.3 %)"
     );
+    candidate.relation_bytes = Some(0);
+    let few_pages = ServerFacts {
+        relation_bytes: Some(16 << 10),
+        ..base.clone()
+    };
+    let of_size = |base: &ServerFacts<'_>| {
+        let found = fairness(base, &candidate);
+        kinds(&found).contains(&"relation-size-differs")
+    };
+    assert!(of_size(&base) && !of_size(&few_pages), "no rows at all");
     candidate.relation_bytes = Some(255 << 20);
     candidate.huge_pages = None;
     assert_eq!(
