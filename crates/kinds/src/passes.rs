@@ -209,7 +209,8 @@ impl<'p, K: PassKind> PassBlocks<'p, K> {
         };
         match end {
             Ok(PassEnd::Complete) => cleared.and(stopped).and(restored).map(|()| None),
-            Ok(PassEnd::Interrupted) => stopped.map(|()| Some(SessionEnd::Interrupted)),
+            // Who ended us may have ended the servers too, and before us.
+            Ok(PassEnd::Interrupted) => Ok(Some(SessionEnd::Interrupted)),
             // A server that shuts down refuses what it is asked.
             Ok(PassEnd::Lost(..)) | Err(_) if session.ends_now() => {
                 Ok(Some(SessionEnd::Interrupted))

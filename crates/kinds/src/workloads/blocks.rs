@@ -124,7 +124,8 @@ impl Blocks for BlockState<'_> {
         match end {
             VisitEnd::Complete if self.overdue => stopped.map(|()| BlockEnd::TimeUp),
             VisitEnd::Complete => stopped.map(|()| BlockEnd::GoneThrough),
-            VisitEnd::Interrupted => stopped.map(|()| BlockEnd::Interrupted),
+            // Who ended us may have ended the servers too, and before us.
+            VisitEnd::Interrupted => Ok(BlockEnd::Interrupted),
             // The loss has been told; that the lost server does not stop cleanly is no news.
             VisitEnd::Lost(..) => Ok(BlockEnd::GoneThrough),
         }
