@@ -499,7 +499,7 @@ fn a_delta_from_noise_is_resolved_and_keeps_its_error() {
     }
 }
 
-/// Blocks that do not count are planned for: they resolve nothing.
+/// Void blocks resolve nothing, so δ is planned without them. With them 79 % of noisy cells are shown equal.
 #[test]
 fn a_delta_from_noise_is_resolved_where_blocks_are_void() {
     for (seed, (name, model)) in (195..).zip(MODELS) {
@@ -522,7 +522,7 @@ fn a_delta_from_noise_is_resolved_where_blocks_are_void() {
             "δ from noise, {name}, 40 % of blocks void: unchanged called equal {}",
             percent(equal, trials)
         );
-        assert!(share(equal, trials) >= 0.8, "{equal} of {trials}");
+        assert!(share(equal, trials) >= 0.84, "{equal} of {trials}");
     }
 }
 

@@ -327,6 +327,13 @@ fn what_probes_are_apart_in_all_cells_is_told_though_no_cell_tells_it() {
         ..HOST
     };
     let (starts, _) = told(of_starts, 664);
+    // With cells for a sample 36 of 60 such runs are told.
+    let apart = Host {
+        start: 0.02,
+        ..HOST
+    };
+    let (apart, _) = told(apart, 665);
+    assert!(apart * 10 <= runs, "{apart} with starts that differ by 2 %");
     let longer = Host {
         beside: 0.01,
         ..HOST
