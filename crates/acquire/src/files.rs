@@ -3,8 +3,9 @@
 use deltabench_model::problem::Problem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{DirBuilder, Permissions};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 /// Reads JSON; nothing when it is not there or is something else.
@@ -24,6 +25,21 @@ pub(crate) fn write_whole(path: &Path, content: &impl Serialize) -> Result<(), P
         .and_then(|()| std::fs::set_permissions(&new, Permissions::from_mode(0o644)))
         .and_then(|()| std::fs::rename(&new, path))
         .map_err(|error| failed("write", path, &error))
+}
+
+/// Writes a file that only we can read: an address may hold a password, which a client needs.
+pub(crate) fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 /// Makes a directory and those above it, 0755 whatever our umask: the server runs as another user.

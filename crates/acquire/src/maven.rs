@@ -7,7 +7,7 @@
 //! of `org.rocksdb`, a jar with a library for each kind of machine.
 
 use crate::command;
-use crate::files::failed;
+use crate::files::{failed, write_private};
 use crate::package_source::{Arrived, Package, PackageSource, PackageSourceError, telling_lines};
 use crate::platform::Platform;
 use crate::stamp::VerifiedBy;
@@ -159,7 +159,7 @@ impl Maven {
         let stop = work.join(".mvn");
         std::fs::create_dir_all(&stop).map_err(|error| write(&stop, &error))?;
         let file = work.join("pom.xml");
-        std::fs::write(&file, project).map_err(|error| write(&file, &error))?;
+        write_private(&file, project).map_err(|error| write(&file, &error))?;
         let mut command = Command::new(&self.program);
         // Not `-q`: that hides the warnings that say why a list could not be fetched.
         command.args(["-B", "-ntp", "-U", "-Dstyle.color=never"]);
@@ -482,6 +482,18 @@ mod tests {
             error.is_unreachable() && error.to_string().contains("/nonexistent/mvn"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_project_that_may_hold_a_password_is_for_nobody_else() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let mirror = maven(Some("https://u:S3@m.example"));
+        assert!(mirror.versions(dir.path()).is_err());
+        let project = dir.path().join("pom.xml");
+        assert!(std::fs::read_to_string(&project).unwrap().contains("S3"));
+        let mode = project.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

@@ -1,13 +1,15 @@
-//! Instructions of a run's cells, counted once it is over: a run of its own beside it.
+//! What follows a run: its differences once more, what they depend on, and instructions of its cells, each a
+//! run of its own beside it.
 
 use crate::bench::{Bench, library_of};
 use crate::console::say;
 use crate::failure::Failure;
 use crate::follow_up::FollowUp;
 use crate::output::{Destinations, analyse_run};
+use crate::sensitivity;
 use crate::store::store_problem;
 use crate::targets::check_still_there;
-use deltabench_lab::{Analysed, changed, count_name, counted_cells};
+use deltabench_lab::{Analysed, Judged, changed, count_name, counted_cells};
 use deltabench_model::counts::{CountedAfter, Counting};
 use deltabench_model::plan::{
     CacheState, Cell, CellId, Gate, Limits, Observing, Plan, Role, Stopping, Transport,
@@ -17,6 +19,7 @@ use deltabench_model::units::count;
 use deltabench_run::session::SessionEnd;
 use deltabench_server::Counter;
 use deltabench_store::Store;
+use deltabench_workload::Library;
 
 /// Rows that cells are counted on which were measured on more: the counter needs time for each, and what an
 /// operation does hardly depends on it.
@@ -128,6 +131,26 @@ fn countable(plan: &Plan, cells: Vec<CellId>) -> Vec<CellId> {
         true => cells,
         false => found,
     }
+}
+
+/// Measures what a run that came to this end was planned with, as far as it is left: its differences once
+/// more, and what they depend on. Then as [`conclude`].
+pub fn follow(
+    bench: &mut Bench,
+    judged: Judged,
+    library: &Library,
+    end: SessionEnd,
+    destinations: &Destinations,
+) -> Result<u8, Failure> {
+    let (mut after, mut again) = (FollowUp::of(Ok(end)), None);
+    if after == FollowUp::Finished {
+        (after, again) = bench.confirm_planned(&judged, library);
+    }
+    if after == FollowUp::Finished {
+        after = sensitivity::wanted(bench, &judged, library);
+    }
+    let analysed = bench.analysed(judged, again)?;
+    conclude(bench, analysed, (end, after), destinations)
 }
 
 /// Counts what is still to be counted of a run, then publishes it; returns the exit code. Nothing is counted

@@ -3,6 +3,7 @@
 use crate::clock::{now, run_names};
 use crate::console::say;
 use crate::failure::Failure;
+use crate::follow_up::FollowUp;
 use crate::output::{self, Destinations};
 use crate::pause::pause;
 use crate::progress::{Planned, Progress};
@@ -321,6 +322,46 @@ impl Bench {
         Ok((end, Some(judged)))
     }
 
+    /// Measures the differences of a run again, as far as it was planned with that and it is not done yet;
+    /// says what stands in the way. Returns what was found, too, if it was measured now.
+    pub fn confirm_planned(
+        &mut self,
+        judged: &Judged,
+        library: &Library,
+    ) -> (FollowUp, Option<Judged>) {
+        let Some(gap_seconds) = judged.plan().observing.confirmed_after else {
+            return (FollowUp::Finished, None);
+        };
+        let mut again = None;
+        let confirmed = self.confirm_or_go_on(judged, library, f64::from(gap_seconds));
+        let after = FollowUp::of(confirmed.map(|(end, found)| {
+            again = found;
+            end
+        }));
+        (after, again)
+    }
+
+    /// As [`Bench::confirm`]; a confirmation that has begun is continued, and one that is finished stays.
+    fn confirm_or_go_on(
+        &mut self,
+        judged: &Judged,
+        library: &Library,
+        gap_seconds: f64,
+    ) -> Result<(SessionEnd, Option<Judged>), Failure> {
+        let known = self.store.confirming(judged.run());
+        let Some(name) = known.map_err(store_problem)?.pop() else {
+            check_still_there(judged.plan()).map_err(Failure::Refused)?;
+            return self.confirm(judged, library, gap_seconds);
+        };
+        let reached = self.store.reached(&name).map_err(store_problem)?;
+        if reached.is_some_and(|reached| reached.state == RunState::Finished) {
+            return Ok((SessionEnd::Finished, None));
+        }
+        let plan = self.store.plan(&name).map_err(store_problem)?;
+        let Measured { end, judged } = self.go_on(&name, &plan, library, false)?;
+        Ok((end, Some(judged)))
+    }
+
     /// The confirmations of a run that were withdrawn, oldest first.
     ///
     /// Errors: one that counts: nobody may repeat the question until the answer suits.
@@ -437,7 +478,6 @@ pub fn library_of(plan: &Plan) -> Result<Library, Failure> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::follow_up::FollowUp;
     use deltabench_model::finding::FindingKind;
     use deltabench_model::slice::VoidReason;
     use deltabench_run::host::HugePagesWish;
@@ -476,6 +516,49 @@ pub(crate) mod tests {
         assert_eq!(end, SessionEnd::Interrupted);
         assert!(again.is_none());
         assert_eq!(FollowUp::of(Ok(end)).code(1), exit::INTERRUPTED);
+    }
+
+    #[test]
+    fn what_was_planned_to_be_confirmed_is_confirmed_once() {
+        let place = tempfile::tempdir().unwrap();
+        let mut store = Store::open(place.path()).unwrap();
+        let mut plan = deltabench_testkit::small_run::plan();
+        plan.observing.confirmed_after = Some(3600);
+        for server in &mut plan.servers {
+            let build = &mut server.installation;
+            build.bin_dir = place.path().to_owned();
+            std::fs::write(build.binary(), "").unwrap();
+            build.binary_sha256 = deltabench_acquire::sha256_of(&build.binary()).unwrap();
+        }
+        let keep = |store: &mut Store, run: &str, plan: &Plan| {
+            { store.create_run(run, plan, RunState::Running, now().1) }.unwrap();
+            deltabench_testkit::small_run::keep(store, run, [0.96, 1.0, 1.0]);
+            store.finish_run(run, RunState::Finished, now().1).unwrap();
+        };
+        keep(&mut store, "r", &plan);
+        let judged = |store: &Store, plan| Judged::of("r", plan, store).unwrap();
+        let library = library_of(&plan).unwrap();
+        let first = judged(&store, &plan);
+        let mut unplanned = plan.clone();
+        unplanned.observing.confirmed_after = None;
+        let unasked = judged(&store, &unplanned);
+        let mut bench = bench(place.path(), store, true);
+        // It waits, and the user stops it.
+        let (after, again) = bench.confirm_planned(&first, &library);
+        assert_eq!((after, again.is_none()), (FollowUp::Interrupted, true));
+        let (after, again) = bench.confirm_planned(&unasked, &library);
+        assert_eq!((after, again.is_none()), (FollowUp::Finished, true));
+        let mut confirming = plan.clone();
+        confirming.confirms = Some("r".to_owned());
+        keep(&mut bench.store, "r-confirm", &confirming);
+        let (after, again) = bench.confirm_planned(&first, &library);
+        assert_eq!((after, again.is_none()), (FollowUp::Finished, true));
+        // One that was begun is continued, as far as it can be here.
+        let stopped = RunState::Interrupted;
+        { bench.store.finish_run("r-confirm", stopped, now().1) }.unwrap();
+        std::fs::remove_file(plan.servers[0].installation.binary()).unwrap();
+        let (after, _) = bench.confirm_planned(&first, &library);
+        assert_eq!(after, FollowUp::Failed);
     }
 
     #[test]

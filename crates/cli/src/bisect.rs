@@ -19,10 +19,11 @@ use crate::arguments::results::{Format, Report};
 use crate::bench::Bench;
 use crate::clock::{now, run_names};
 use crate::config::Config;
-use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
+use crate::console::{is_stdout, print_stdout, say, width, write_file};
 use crate::failure::Failure;
 use crate::host::swept_host;
 use crate::interrupt;
+use crate::output::check_files;
 use crate::request::{percent, time};
 use crate::store::{open, open_store, store_problem};
 use deltabench_bisect::{Known, Sequence, forecast};
@@ -62,10 +63,8 @@ const SET_UP_SECONDS: f64 = 25.0;
 pub fn bisect(arguments: &BisectArguments, config: &Config) -> Result<u8, Failure> {
     let began = Instant::now();
     let mut asked = asked(arguments).map_err(Failure::Refused)?;
-    let files = [&arguments.json, &arguments.html];
-    for path in files.into_iter().flatten().filter(|path| !is_stdout(path)) {
-        check_writable(path).map_err(Failure::Refused)?;
-    }
+    let files = (arguments.json.as_deref(), arguments.html.as_deref());
+    check_files(files.0, files.1).map_err(Failure::Refused)?;
     let wanted = Wanted::read(arguments, config)?;
     asked.cpu_of_run = wanted.cpu_of_run;
     asked.skip = skipped(&arguments.skip, &wanted.points.points).map_err(Failure::Refused)?;

@@ -6,7 +6,7 @@ use crate::clock::{now, run_name, seed_from_clock};
 use crate::config::Config;
 use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_json};
 use crate::failure::Failure;
-use crate::host::swept_host;
+use crate::host::{check_fits, swept_host};
 use crate::interrupt;
 use crate::request::{percent, small, time};
 use crate::store::open_store;
@@ -31,8 +31,12 @@ const WIDEST: usize = 100;
 
 /// Carries out all runs and prints what came of them; interrupted after some runs, it counts these.
 pub fn calibrate(arguments: &CalibrateArguments, config: &Config) -> Result<u8, Failure> {
-    let mut calibration = Calibration::new(checked(arguments).map_err(Failure::Refused)?);
+    let checked = checked(arguments).map_err(Failure::Refused)?;
     let library = Library::builtin().map_err(Failure::Failed)?;
+    calibration_request(arguments, (checked.blocks, checked.seed))
+        .and_then(|request| run_half(&request.work).check(&request, &library))
+        .map_err(Failure::Refused)?;
+    let mut calibration = Calibration::new(checked);
     let spec = arguments.target.parse().map_err(Failure::Refused)?;
     let found = resolve_servers(&[spec], config).map_err(Failure::Refused)?;
     let Some(target) = found.into_iter().next() else {
@@ -46,7 +50,8 @@ pub fn calibrate(arguments: &CalibrateArguments, config: &Config) -> Result<u8, 
     };
     let mut interrupted = false;
     while let Some(run) = calibration.next_run() {
-        let request = calibration_request(arguments, &run).map_err(Failure::Refused)?;
+        let request = calibration_request(arguments, (run.blocks, run.seed));
+        let request = request.map_err(Failure::Refused)?;
         let Some((plan, comparison)) = measured(&mut bench, request, &run, &target, &library)?
         else {
             interrupted = true;
@@ -107,9 +112,9 @@ fn share(text: &str) -> Result<f64, Problem> {
 /// Errors: a percentage or time that cannot be read.
 fn calibration_request(
     arguments: &CalibrateArguments,
-    run: &CalibrationRun,
+    (blocks, seed): (u32, u64),
 ) -> Result<Request, Problem> {
-    let mut request = small(arguments.only.clone(), arguments.rows, run.blocks, run.seed);
+    let mut request = small(arguments.only.clone(), arguments.rows, blocks, seed);
     request.timing.deadline_seconds = arguments.budget.as_deref().map(time).transpose()?;
     request.delta = arguments.delta.as_deref().map(percent).transpose()?;
     Ok(request)
@@ -127,6 +132,7 @@ fn measured(
     let sides = (target, std::slice::from_ref(target));
     let mut plan = planning::plan(request, kind, sides, library).map_err(Failure::Refused)?;
     run.burden(&mut plan);
+    check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
     let name = format!("{}-{}", run_name(now().0, plan.seed), run.number);
     let measured = bench.measure_new(&plan, library, Some(name), false)?;
     Ok(

@@ -125,8 +125,11 @@ fn parse(text: &str) -> Result<File, Wrong> {
             "postgres_git" => file.named.clone = Some(absolute_only(key, value)?),
             "postgres_archives" => file.named.archives = archives(value)?,
             _ => {
-                let hint = nearest(key, KEYS).map(|near| format!("did you mean `{near}`?"));
-                return Err((format!("unknown key `{key}`"), hint));
+                let hint = match nearest(key, KEYS) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("its keys are {}", KEYS.join(", ")),
+                };
+                return Err((format!("unknown key `{key}`"), Some(hint)));
             }
         }
     }
@@ -185,6 +188,8 @@ mod tests {
         );
         let (why, hint) = parse("miror = \"x\"").unwrap_err();
         assert!(why.contains("miror") && hint.unwrap().contains("mirror"));
+        let (_, hint) = parse("nonsense = 1").unwrap_err();
+        assert!(hint.unwrap().starts_with("its keys are mirror, cache"));
     }
     #[test]
     fn sources_have_names_that_targets_use_and_paths_from_the_root_on() {

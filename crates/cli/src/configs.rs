@@ -63,6 +63,17 @@ fn shown(name: &str, installation: &Installation, fitted: &Fitted) -> String {
     lines.join("\n")
 }
 
+/// Refuses configurations that there are not, before any server is looked for.
+///
+/// Errors: those of [`Chooser::knowing`].
+pub fn check_named(names: [Option<&str>; 2]) -> Result<(), Problem> {
+    let mut chooser = Chooser::new(&[], None)?;
+    for name in names.into_iter().flatten() {
+        chooser = chooser.knowing(name, Path::new(""))?;
+    }
+    Ok(())
+}
+
 /// What a server gets of a configuration and of its own settings.
 pub struct Fitted {
     /// The configuration, as it was used; absent where the steady settings stay.
@@ -128,12 +139,13 @@ impl Chooser {
 
     /// Knows a `.conf` file too, if `name` is one: relative to `directory`.
     ///
-    /// Errors: a file that cannot be read.
+    /// Errors: a file that cannot be read; a name that is none of a configuration, with the nearest.
     pub fn knowing(mut self, name: &str, directory: &Path) -> Result<Self, Problem> {
         let known = self.configurations.names().contains(&name);
         if Configurations::is_file(name) && !known {
             self.configurations = self.configurations.with_file(name, &directory.join(name))?;
         }
+        self.check(name)?;
         Ok(self)
     }
 

@@ -16,7 +16,7 @@ use deltabench_server::Counter;
 
 /// Counts as a new run.
 pub fn count(arguments: &Count, config: &Config) -> Result<u8, Failure> {
-    ready(arguments, config)?.measure(false, None, config)
+    ready(arguments, config)?.measure(false, config)
 }
 
 /// A count that can be carried out here.
@@ -49,9 +49,16 @@ fn check(arguments: &Count, request: &Request) -> Result<(), Problem> {
     if arguments.clients != 1 {
         return Err(deltabench_counting::several_clients(arguments.clients));
     }
+    let Request {
+        limits,
+        cache,
+        transport,
+        ..
+    } = request;
+    deltabench_counting::check_conditions(limits, *cache, *transport)?;
     let own = settings(&arguments.conditions.candidate_settings)?;
-    deltabench_counting::check_settings(&request.settings)?;
-    deltabench_counting::check_settings(&own)
+    deltabench_counting::check_settings(&request.settings, Some("--set"))?;
+    deltabench_counting::check_settings(&own, Some("--candidate-set"))
 }
 
 /// The request that the arguments stand for.

@@ -12,7 +12,7 @@ use crate::arguments::experiment::{Init, RunArguments};
 use crate::bench::{Bench, Measured, interrupted, library_of};
 use crate::clock::{now, run_name, run_names, seed_from_clock};
 use crate::config::Config;
-use crate::console::{say, write_file};
+use crate::console::{check_writable, say, write_file};
 use crate::failure::Failure;
 use crate::follow_up::FollowUp;
 use crate::host::{self, check_fits, swept_host};
@@ -76,6 +76,7 @@ pub fn init(arguments: &Init) -> Result<u8, Failure> {
                 .hint("name another file: deltabench init other.toml"),
         ));
     }
+    check_writable(path).map_err(Failure::Refused)?;
     write_file(path, STARTER)?;
     say(&format!(
         "wrote {0}; `deltabench run {0} --scale tiny --dry-run` shows what it would do",

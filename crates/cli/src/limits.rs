@@ -94,7 +94,9 @@ fn storage(asked: &str) -> Result<Option<StorageProfile>, Problem> {
         });
     }
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Problem::new(format!("cannot read {asked}")).detail(error.to_string().to_lowercase())
+        Problem::new(format!("cannot read {asked}"))
+            .detail(error.to_string().to_lowercase())
+            .hint("name a storage profile that is there: --storage ./mine.toml")
     })?;
     let name = path
         .file_stem()
@@ -220,12 +222,9 @@ mod tests {
                 .contains("nothing")
         );
         assert!(hint("read_iops =").error.contains("bad storage profile f"));
-        assert!(
-            storage("./no/such.toml")
-                .unwrap_err()
-                .error
-                .contains("no/such.toml")
-        );
+        let unread = storage("./no/such.toml").unwrap_err();
+        assert!(unread.error.contains("no/such.toml"));
+        assert!(unread.hint.unwrap().contains("--storage"));
     }
 
     #[test]

@@ -44,13 +44,13 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     if let [name] = arguments.runs.as_slice()
         && replay::is_in_lab(name, config)
     {
-        no_other_base(arguments, "a replay")?;
+        no_other_question(arguments, "a replay")?;
         return replay::report(name, arguments, config);
     }
     let run = match study::wanted(&arguments.runs, arguments.by, config)? {
         Wanted::Run(run) => run,
         Wanted::Bisection(name) => {
-            no_other_base(arguments, "a bisection")?;
+            no_other_question(arguments, "a bisection")?;
             return bisect::report(&name, arguments, config);
         }
         Wanted::Study(runs) => return study::report(&runs, arguments),
@@ -58,7 +58,7 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
     let store = open(config)?;
     let mut plan = store.plan(&run).map_err(store_problem)?;
     if plan.work.replay().is_some() {
-        no_other_base(arguments, "a replay")?;
+        no_other_question(arguments, "a replay")?;
         return replay::report(&run, arguments, config);
     }
     if let Format::OfKind(form) = arguments.format {
@@ -110,18 +110,30 @@ fn judge_by(plan: &mut Plan, arguments: &Report) -> Result<Option<DeltaChosen>, 
     Ok(Some(DeltaChosen { chosen, planned }))
 }
 
-/// Errors: another base for what has one question only.
-fn no_other_base(arguments: &Report, what: &str) -> Result<(), Failure> {
-    if arguments.base.is_none() {
-        return Ok(());
+/// Errors: another base, or another way of judging, for what has one question only.
+fn no_other_question(arguments: &Report, what: &str) -> Result<(), Failure> {
+    if arguments.base.is_some() {
+        return Err(Failure::Refused(
+            Problem::new("--base is for runs and studies")
+                .detail(format!(
+                    "this is {what}: its sides are those that you named"
+                ))
+                .hint("leave out --base"),
+        ));
     }
-    Err(Failure::Refused(
-        Problem::new("--base is for runs and studies")
-            .detail(format!(
-                "this is {what}: its sides are those that you named"
-            ))
-            .hint("leave out --base"),
-    ))
+    let of_runs = [
+        (arguments.delta.is_some(), "--delta"),
+        (arguments.costs, "--costs"),
+        (arguments.by.is_some(), "--by"),
+    ];
+    match of_runs.iter().find(|(is_given, _)| *is_given) {
+        None => Ok(()),
+        Some((_, option)) => Err(Failure::Refused(
+            Problem::new(format!("{option} is for the report of a run"))
+                .detail(format!("this is {what}"))
+                .hint(format!("leave out {option}")),
+        )),
+    }
 }
 
 /// `deltabench notes`.
@@ -310,6 +322,32 @@ pub fn fetch(arguments: &Fetch, config: &Config) -> Result<u8, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Alone {
+        /// Its options
+        #[command(flatten)]
+        report: Report,
+    }
+
+    #[test]
+    fn options_that_judge_a_run_are_refused_for_what_has_one_question() {
+        let refused = |option: &str| {
+            let words = ["report", "replay-1"].into_iter().chain(option.split(' '));
+            let words = words.filter(|word| !word.is_empty());
+            let arguments = Alone::try_parse_from(words).unwrap().report;
+            no_other_question(&arguments, "a replay")
+        };
+        assert!(refused("").is_ok());
+        for option in ["--base x", "--delta 1%", "--costs", "--by part"] {
+            let failure = refused(option).unwrap_err();
+            let name = option.split(' ').next().unwrap();
+            assert_eq!(failure.code(), 2, "{option}");
+            let hint = failure.problem().hint.clone().unwrap();
+            assert_eq!(hint, format!("leave out {name}"));
+        }
+    }
 
     #[test]
     fn a_count_has_no_blocks_and_a_stopped_run_says_how_it_goes_on() {

@@ -58,7 +58,7 @@ mod text;
 mod trend;
 mod workloads;
 
-use arguments::global::Global;
+use arguments::global::{Global, words};
 use arguments::{Arguments, Command};
 use clap::Parser;
 use console::say;
@@ -76,10 +76,7 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
-    let words: Vec<String> = { std::env::args_os() }
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    Global::check_once(&words).map_err(Failure::Refused)?;
+    Global::check_once(&words()).map_err(Failure::Refused)?;
     let config = config::Config::load(&arguments.global).map_err(Failure::Refused)?;
     match arguments.command {
         Command::Measure(kind) => kinds::measure(kind, &config),

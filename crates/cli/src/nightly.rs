@@ -4,6 +4,7 @@
 mod tries;
 
 use crate::arguments::global::Global;
+use crate::arguments::shape::{HoursWord, InconclusiveWord};
 use crate::arguments::trend::NightlyArguments;
 use crate::arguments::{Arguments, Command};
 use crate::clock::now;
@@ -13,9 +14,10 @@ use crate::failure::Failure;
 use crate::follow_up::FollowUp;
 use crate::interrupt;
 use crate::kinds;
-use crate::kinds::workloads::arguments::Compare;
+use crate::kinds::workloads::{self, arguments::Compare};
 use crate::pause;
-use crate::request;
+use crate::ready::{self, Sides};
+use crate::request::{self, first_given};
 use crate::store::{open_store, store_problem, unusable};
 use crate::targets::resolve_servers;
 use crate::trend::{METRICS, Night, changes_of_runs, hosts, places};
@@ -46,7 +48,7 @@ const HAS_A_RESULT: [u8; 3] = [0, 1, 3];
 pub fn nightly(arguments: &NightlyArguments, config: &Config) -> Result<u8, Failure> {
     let gap = gap(arguments).map_err(Failure::Refused)?;
     let options = &arguments.options;
-    check(options).map_err(Failure::Refused)?;
+    check(options)?;
     let (anchor, new) = sides(arguments, config).map_err(Failure::Refused)?;
     let alone = alone(config)?;
     let left = Left::of(&open_store(config)?, alone.is_some())?;
@@ -125,8 +127,21 @@ fn server(installation: &Installation) -> PlannedServer {
     PlannedServer::new(Role::Candidate, installation.clone())
 }
 
-/// Whether `compare` understands the options, and a night can use them.
-fn check(options: &[String]) -> Result<(), Problem> {
+/// Whether `compare` understands the options and could measure with them, and a night can use them.
+fn check(options: &[String]) -> Result<(), Failure> {
+    let compare = readable(options).map_err(Failure::Refused)?;
+    check_compare(&compare).map_err(Failure::Refused)?;
+    let request = workloads::request(&compare).map_err(Failure::Refused)?;
+    let sides = Sides {
+        base: &compare.base,
+        candidates: &compare.candidates,
+        conditions: &compare.conditions,
+    };
+    ready::check(&request, &sides).map(drop)
+}
+
+/// The options as those of a comparison.
+fn readable(options: &[String]) -> Result<Box<Compare>, Problem> {
     if let Some(name) = options
         .iter()
         .find(|option| option.starts_with("--candidate-set"))
@@ -142,7 +157,7 @@ fn check(options: &[String]) -> Result<(), Problem> {
             .hint("write it before --"));
     }
     match parsed(&["a".to_owned(), "b".to_owned()], options)? {
-        kinds::Command::Compare(compare) => check_compare(&compare),
+        kinds::Command::Compare(compare) => Ok(compare),
         _ => Err(Problem::new(
             "the options after -- are not those of `compare`",
         )),
@@ -157,21 +172,55 @@ fn check_compare(compare: &Compare) -> Result<(), Problem> {
             .detail("a night measures its anchor, the version of the night before, and the new one")
             .hint("write only options of `deltabench compare` there, for example -- --quick"));
     }
-    let own = [
-        (compare.shape.sessions.sessions.is_some(), "--sessions"),
-        (compare.shape.sessions.gap.is_some(), "--gap"),
-        (compare.shape.ending.confirm, "--confirm"),
+    let (shape, conditions) = (&compare.shape, &compare.conditions);
+    let (ending, hours) = (&shape.ending, &shape.sessions);
+    let again = [
+        (hours.sessions.is_some(), "--sessions"),
+        (hours.gap.is_some(), "--gap"),
+        (ending.confirm, "--confirm"),
+        (hours.sensitivity, "--sensitivity"),
     ];
-    match own.into_iter().find(|(is_given, _)| *is_given) {
-        None => Ok(()),
-        Some((_, name)) => Err(Problem::new(format!("after --: a night cannot use {name}"))
-            .detail(
-                "a night is one run, and its tries measure again in other hours what is suspected",
-            )
-            .hint(format!(
-                "leave out {name}; --tries and --gap of `nightly` stand before --"
-            ))),
+    let is_open_a_pass = ending.on_inconclusive == InconclusiveWord::Pass;
+    let gates = [
+        (ending.gate, "--gate"),
+        (ending.not_worse_than.is_some(), "--not-worse-than"),
+        (!ending.gate_on.is_empty(), "--gate-on"),
+        (hours.gate_hours == HoursWord::Another, "--gate-hours"),
+        (is_open_a_pass, "--on-inconclusive"),
+    ];
+    let configured = [
+        (conditions.configuration.is_some(), "--config"),
+        (
+            conditions.candidate_configuration.is_some(),
+            "--candidate-config",
+        ),
+        (compare.sustained.is_some(), "--sustained"),
+    ];
+    for (options, why, way_out) in [
+        (
+            &again[..],
+            "a night is one run, and its tries measure again in other hours what is suspected",
+            "--tries and --gap of `nightly` stand before --",
+        ),
+        (
+            &gates,
+            "a night ends with 1 if a regression is confirmed, and with 3 if one is suspected",
+            "`deltabench compare` has gates",
+        ),
+        (
+            &configured,
+            "a night looks for builds with the usual configuration, and would never find the one before",
+            "--set changes a setting of all servers",
+        ),
+    ] {
+        if let Some(name) = first_given(options) {
+            let what = format!("after --: a night cannot use {name}");
+            return Err(Problem::new(what)
+                .detail(why)
+                .hint(format!("leave out {name}; {way_out}")));
+        }
     }
+    Ok(())
 }
 
 /// Whether an option is one of every command.
@@ -587,27 +636,62 @@ mod tests {
     #[test]
     fn options_are_those_of_compare() {
         assert!(check(&words(&["--quick", "--only", "scan"])).is_ok());
-        let wrong = check(&words(&["--quikc"])).unwrap_err().to_string();
+        let refused = |given: &[&str]| {
+            let refused = check(&words(given)).unwrap_err();
+            assert!(matches!(refused, Failure::Refused(_)), "{refused:?}");
+            refused.problem().to_string()
+        };
+        let wrong = refused(&["--quikc"]);
         assert!(
             wrong.contains("after --: unexpected argument '--quikc'"),
             "{wrong}"
         );
-        let lab = check(&words(&["--lab=x"])).unwrap_err();
-        assert!(lab.to_string().contains("--lab=x stands after --"), "{lab}");
-        let setting = check(&words(&["--candidate-set", "jit=on"])).unwrap_err();
-        assert!(
-            setting.to_string().contains("builds, not settings"),
-            "{setting}"
-        );
+        let lab = refused(&["--lab=x"]);
+        assert!(lab.contains("--lab=x stands after --"), "{lab}");
+        let setting = refused(&["--candidate-set", "jit=on"]);
+        assert!(setting.contains("builds, not settings"), "{setting}");
         for (given, why) in [
             (&["--quick", "b"][..], "`b` is a target"),
             (&["--sessions", "3"], "cannot use --sessions"),
             (&["--gap", "1h"], "cannot use --gap"),
             (&["--confirm"], "cannot use --confirm"),
+            (&["--sensitivity"], "cannot use --sensitivity"),
+            (&["--gate"], "cannot use --gate\n"),
+            (&["--not-worse-than", "2%"], "cannot use --not-worse-than"),
+            (&["--gate-on", "cpu"], "cannot use --gate-on"),
+            (&["--gate-hours", "another"], "cannot use --gate-hours"),
+            (
+                &["--on-inconclusive", "pass"],
+                "cannot use --on-inconclusive",
+            ),
+            (&["--config", "cx10a"], "cannot use --config"),
+            (
+                &["--candidate-config", "cx10a"],
+                "cannot use --candidate-config",
+            ),
+            (
+                &["--only", "scan", "--sustained", "5m"],
+                "cannot use --sustained",
+            ),
         ] {
-            let refused = check(&words(given)).unwrap_err().to_string();
+            let refused = refused(given);
             assert!(refused.contains(why), "{refused}");
             assert!(refused.contains("hint:"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_refused_before_both_builds_are_made() {
+        for (given, why) in [
+            (&["--only", "nosuch"][..], "unknown workload `nosuch`"),
+            (&["--blocks", "0"], "zero blocks"),
+            (&["--clients", "1000"], "max_connections"),
+            (&["--workload", "/nowhere.toml"], "cannot read"),
+        ] {
+            let refused = check(&words(given)).unwrap_err();
+            assert!(matches!(refused, Failure::Refused(_)), "{refused:?}");
+            let told = refused.problem().to_string();
+            assert!(told.contains(why), "{told}");
         }
     }
 }

@@ -12,7 +12,7 @@ use deltabench_model::problem::Problem;
 use deltabench_report::{JsonVersion, TerminalOptions};
 use deltabench_store::Store;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where a run's reports are written.
 #[derive(Debug)]
@@ -30,13 +30,7 @@ impl Destinations {
     ///
     /// Errors: a directory that is not there, a file that cannot be created.
     pub fn check(output: &Output, config: &Config) -> Result<Self, Problem> {
-        for path in [&output.json, &output.html]
-            .into_iter()
-            .flatten()
-            .filter(|path| !is_stdout(path))
-        {
-            check_writable(path)?;
-        }
+        check_files(output.json.as_deref(), output.html.as_deref())?;
         std::fs::create_dir_all(&config.lab).map_err(|error| {
             Problem::new(format!(
                 "cannot create the lab directory {}",
@@ -53,6 +47,21 @@ impl Destinations {
             verbose: output.verbose,
         })
     }
+}
+
+/// Makes sure that the files of a report can be written. Only the JSON may go to stdout.
+///
+/// Errors: a file that cannot be created, a page on stdout.
+pub fn check_files(json: Option<&Path>, html: Option<&Path>) -> Result<(), Problem> {
+    if html.is_some_and(is_stdout) {
+        return Err(Problem::new("the page cannot be written to stdout")
+            .hint("name a file, or leave out --html"));
+    }
+    let mut files = [json, html].into_iter().flatten();
+    files.try_for_each(|path| match is_stdout(path) {
+        true => Ok(()),
+        false => check_writable(path),
+    })
 }
 
 /// Analyses what the store has of a run, and of the run that confirms it.

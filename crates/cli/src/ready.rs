@@ -1,6 +1,6 @@
 //! From a request to a plan that can be carried out here, and to its end.
 
-use crate::afterwards::{checked, conclude};
+use crate::afterwards::{checked, follow};
 use crate::arguments::conditions::Conditions;
 use crate::arguments::shape::Shape;
 use crate::bench::{Bench, Measured};
@@ -8,26 +8,26 @@ use crate::config::Config;
 use crate::configs::Chooser;
 use crate::console::{print_stdout, say};
 use crate::failure::Failure;
-use crate::follow_up::FollowUp;
 use crate::host::{check_fits, swept_host};
 use crate::interrupt;
 use crate::kinds::outlook::{Follows, comparison};
 use crate::output::{Destinations, write_reports};
-use crate::request::{pause, settings};
+use crate::request::{check_pins, first_given, pause, settings};
 use crate::sessions;
 use crate::store::open_store;
 use crate::targets::resolve_servers;
 use deltabench_kinds::run_half;
 use deltabench_lab::Analysed;
+use deltabench_model::counts::CountedAfter;
 use deltabench_model::installation::Installation;
-use deltabench_model::plan::{Limits, Plan};
+use deltabench_model::plan::{Gate, Limits, Plan};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::TargetSpec;
-use deltabench_model::units::count;
+use deltabench_model::units::{count, to_u64};
 use deltabench_run::fleet::Host;
 use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::session::SessionEnd;
-use deltabench_server::check_settings;
+use deltabench_server::{Counter, check_settings};
 use deltabench_workload::Library;
 use std::path::Path;
 
@@ -65,6 +65,11 @@ pub fn carry_out(
     }
     let sessions = hours.sessions;
     let sessions = sessions.map(|of| (of, gap.unwrap_or(sessions::GAP_SECONDS)));
+    let asked = [
+        (ending.confirm, "--confirm"),
+        (hours.sensitivity, "--sensitivity"),
+    ];
+    check_compared(sides.candidates.is_empty(), &asked).map_err(Failure::Refused)?;
     if hours.sensitivity && sides.targets().any(|target| target.starts_with("dsn:")) {
         return Err(Failure::Refused(
             Problem::new("--sensitivity needs servers that deltabench starts")
@@ -73,7 +78,9 @@ pub fn carry_out(
         ));
     }
     let mut ready = Ready::of(request, sides, config)?;
+    // Stored, so that `resume` measures them, too.
     ready.plan.observing.sensitivity = hours.sensitivity;
+    ready.plan.observing.confirmed_after = ending.confirm.then(|| whole_seconds(gap));
     let note = ready.fit_the_time(shape).map_err(Failure::Refused)?;
     let pilot = !ending.no_pilot;
     if let Some(note) = note.as_ref().filter(|_| !hours.dry_run) {
@@ -93,10 +100,7 @@ pub fn carry_out(
             Ok(0)
         }
         Some(sessions) => ready.measure_sessions(sessions, pilot, config),
-        None => {
-            let confirm = ending.confirm.then(|| gap.unwrap_or(0.0));
-            ready.measure(pilot, confirm, config)
-        }
+        None => ready.measure(pilot, config),
     }
 }
 
@@ -116,16 +120,8 @@ impl Ready {
         let conditions = sides.conditions;
         let destinations =
             Destinations::check(&conditions.output, config).map_err(Failure::Refused)?;
-        let library = Library::builtin().map_err(Failure::Failed)?;
-        let library = library
-            .extended(&request.sources, &request.work)
-            .map_err(Failure::Refused)?;
+        let library = check(&request, sides)?;
         let kind = run_half(&request.work);
-        kind.check(&request, &library).map_err(Failure::Refused)?;
-        check_clients(&request, sides).map_err(Failure::Refused)?;
-        settings(&conditions.candidate_settings)
-            .and_then(|settings| check_settings(&settings))
-            .map_err(Failure::Refused)?;
         let host = swept_host(&conditions.servers, config)?;
         let mut plan = make_plan(request, sides, config, &library)
             .and_then(checked)
@@ -191,13 +187,8 @@ impl Ready {
         sessions::measure(&mut bench, &self.plan, sessions, pilot, &self.destinations)
     }
 
-    /// Measures and publishes; `confirm` measures differences again, after that many seconds or later.
-    pub fn measure(
-        self,
-        pilot: bool,
-        confirm: Option<f64>,
-        config: &Config,
-    ) -> Result<u8, Failure> {
+    /// Measures, also what the plan wants afterwards, and publishes.
+    pub fn measure(self, pilot: bool, config: &Config) -> Result<u8, Failure> {
         let Self {
             plan,
             host,
@@ -210,20 +201,77 @@ impl Ready {
             interrupted: interrupt::flag()?,
         };
         let Measured { end, judged } = bench.measure_new(&plan, &library, None, pilot)?;
-        let (mut after, mut again) = (FollowUp::of(Ok(end)), None);
-        if let Some(gap_seconds) = confirm.filter(|_| after == FollowUp::Finished) {
-            let confirmed = bench.confirm(&judged, &library, gap_seconds);
-            after = FollowUp::of(confirmed.map(|(end, found)| {
-                again = found;
-                end
-            }));
-        }
-        if after == FollowUp::Finished {
-            after = crate::sensitivity::wanted(&mut bench, &judged, &library);
-        }
-        let analysed = bench.analysed(judged, again)?;
-        conclude(&mut bench, analysed, (end, after), &destinations)
+        follow(&mut bench, judged, &library, end, &destinations)
     }
+}
+
+/// Refuses what no server could be measured with, before one is looked for; returns the workloads.
+///
+/// Errors: a question about candidates where there are none, workloads that are not there, sizes, clients and
+/// settings that cannot be.
+pub fn check(request: &Request, sides: &Sides<'_>) -> Result<Library, Failure> {
+    let conditions = sides.conditions;
+    let [worse, metrics, hours, gate] = asked_of_gate(&request.gate);
+    let asked = [
+        worse,
+        metrics,
+        hours,
+        gate,
+        (!conditions.candidate_settings.is_empty(), "--candidate-set"),
+        (
+            conditions.candidate_configuration.is_some(),
+            "--candidate-config",
+        ),
+        (request.same_target, "--same-target"),
+    ];
+    check_compared(sides.candidates.is_empty(), &asked).map_err(Failure::Refused)?;
+    let library = Library::builtin().map_err(Failure::Failed)?;
+    let library = library
+        .extended(&request.sources, &request.work)
+        .map_err(Failure::Refused)?;
+    let kind = run_half(&request.work);
+    kind.check(request, &library).map_err(Failure::Refused)?;
+    check_clients(request, sides).map_err(Failure::Refused)?;
+    let servers_here = sides.targets().any(|target| !target.starts_with("dsn:"));
+    check_pins(request.pins.as_ref(), servers_here).map_err(Failure::Refused)?;
+    if request.observing.counted_after == Some(CountedAfter::All) {
+        deltabench_kinds::check_counted_after(&request.work)
+            .and_then(|()| Counter::find())
+            .map_err(Failure::Refused)?;
+    }
+    settings(&conditions.candidate_settings)
+        .and_then(|settings| check_settings(&settings))
+        .map_err(Failure::Refused)?;
+    Ok(library)
+}
+
+/// The options that make a gate, and whether they are given.
+pub fn asked_of_gate(gate: &Gate) -> [(bool, &'static str); 4] {
+    [
+        (gate.not_worse_than.is_some(), "--not-worse-than"),
+        (!gate.metrics.is_empty(), "--gate-on"),
+        (gate.another_hour, "--gate-hours"),
+        (gate.on, "--gate"),
+    ]
+}
+
+/// Refuses options that ask something of candidates if the base `is_alone`: a gate would pass without an
+/// answer.
+///
+/// Errors: the first of them that is given.
+pub fn check_compared(is_alone: bool, asked: &[(bool, &'static str)]) -> Result<(), Problem> {
+    match first_given(asked).filter(|_| is_alone) {
+        None => Ok(()),
+        Some(option) => Err(Problem::new(format!("{option} needs a candidate"))
+            .detail("the base alone is compared with nothing")
+            .hint("name a candidate after the base; to compare settings, name the base twice")),
+    }
+}
+
+/// Seconds of a pause, which may only become longer.
+fn whole_seconds(pause: Option<f64>) -> u32 {
+    let seconds = to_u64(pause.unwrap_or(0.0).ceil());
+    u32::try_from(seconds).unwrap_or(u32::MAX)
 }
 
 /// Refuses too many clients before anything is fetched, where our own servers and no configuration decide.
@@ -252,6 +300,21 @@ fn label(found: &Installation, name: Option<&str>, own: &[(String, String)]) -> 
     }
 }
 
+/// Refuses a target that is named twice, before it is fetched or built. Candidates have the same settings,
+/// and the base may have others.
+fn check_distinct(specs: &[TargetSpec], is_like_base: bool) -> Result<(), Problem> {
+    let mut seen: Vec<&TargetSpec> = Vec::new();
+    for spec in specs.iter().skip(usize::from(!is_like_base)) {
+        if seen.contains(&spec) {
+            return Err(Problem::new(format!("{spec} and {spec} are the same server"))
+                .detail("both have the same settings")
+                .hint("to compare a server with itself on purpose (an A/A run), add --same-target"));
+        }
+        seen.push(spec);
+    }
+    Ok(())
+}
+
 fn make_plan(
     request: Request,
     sides: &Sides<'_>,
@@ -274,6 +337,10 @@ fn make_plan(
         chooser = chooser.knowing(name, here)?;
     }
     let own = settings(&sides.conditions.candidate_settings)?;
+    if !request.same_target {
+        let is_like_base = own.is_empty() && of_base == of_candidates;
+        check_distinct(&specs, is_like_base)?;
+    }
     let wish = |name: Option<&str>, own: &[(String, String)], found: &Installation| {
         let fitted = chooser.fitted(name, own, &request.settings, found)?;
         Ok(ServerWish {

@@ -12,11 +12,12 @@ use crate::arguments::results::{Format, Report};
 use crate::bench::Bench;
 use crate::clock::{now, run_name, seed_from_clock};
 use crate::config::Config;
-use crate::configs::Chooser;
-use crate::console::{check_writable, is_stdout, print_stdout, say, width, write_file};
+use crate::configs::{Chooser, check_named};
+use crate::console::{is_stdout, print_stdout, say, width, write_file};
 use crate::failure::Failure;
 use crate::host::swept_host;
 use crate::interrupt;
+use crate::output::check_files;
 use crate::request::{settings, time};
 use crate::store::open_store;
 use crate::targets::resolve_servers;
@@ -30,11 +31,12 @@ use deltabench_model::replayed::{REPLAYED_FORMAT, ReplayTimes, Replayed, TimeVer
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::to_u64;
 use deltabench_replay::{
-    Answer, Consent, Data, DumpFile, End, Request, Stopped, Survey, Wish, check_versions, survey,
+    Answer, Consent, Data, DumpFile, End, Request, Stopped, Survey, Wish, check_versions, is_ours,
+    survey,
 };
 use deltabench_report::{replayed_json, replayed_markdown, replayed_page, replayed_text};
 use deltabench_run::fleet::Host;
-use deltabench_server::{ServerUser, Workspace};
+use deltabench_server::{ServerUser, Workspace, check_settings};
 use source::Source;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -80,7 +82,7 @@ pub fn replay(arguments: &ReplayArguments, config: &Config) -> Result<u8, Failur
         capture_sha256: sha256(&arguments.capture).map_err(Failure::Refused)?,
         data,
         make_up: arguments.values == Values::MadeUp,
-        draws: arguments.draws,
+        draws: draws(arguments),
         consent: consent(arguments, &specs),
         mix: arguments.mix,
         copy_limit: copy_limit(arguments).map_err(Failure::Refused)?,
@@ -441,20 +443,33 @@ fn publish(replayed: &Replayed, (json, html): Files<'_>, config: &Config) -> Res
 fn check(arguments: &ReplayArguments) -> Result<Vec<TargetSpec>, Problem> {
     timeout(arguments)?;
     copy_limit(arguments)?;
-    settings(&arguments.settings)?;
-    settings(&arguments.candidate_settings)?;
     let targets = std::iter::once(&arguments.base).chain(&arguments.candidates);
     let specs: Vec<TargetSpec> = targets.map(|text| text.parse()).collect::<Result<_, _>>()?;
     as_is::check(arguments, &specs)?;
-    let files = [&arguments.json, &arguments.html].into_iter().flatten();
-    for path in files.filter(|path| !is_stdout(path)) {
-        check_writable(path)?;
-    }
-    if arguments.html.as_deref().is_some_and(is_stdout) {
-        return Err(Problem::new("the page cannot be written to stdout")
-            .hint("name a file, or leave out --html"));
-    }
+    let named = [&arguments.configuration, &arguments.candidate_configuration];
+    check_named(named.map(Option::as_deref))?;
+    check_own(&arguments.settings)?;
+    check_own(&arguments.candidate_settings)?;
+    check_files(arguments.json.as_deref(), arguments.html.as_deref())?;
     Ok(specs)
+}
+
+/// Refuses settings that servers of a replay do not take from the user: reports would name values that no
+/// server has.
+fn check_own(texts: &[String]) -> Result<(), Problem> {
+    let own = settings(texts)?;
+    check_settings(&own)?;
+    match own.iter().find(|(name, _)| is_ours(name)) {
+        None => Ok(()),
+        Some((name, _)) => Err(Problem::new(format!("a replay chooses {name} itself"))
+            .detail(
+                "every server of a replay has the same memory, keeps nothing over a crash and logs no \
+                 statement",
+            )
+            .hint(format!(
+                "leave out {name}; `deltabench compare` measures it"
+            ))),
+    }
 }
 
 /// What may be executed.
@@ -478,6 +493,14 @@ fn copy_limit(arguments: &ReplayArguments) -> Result<u64, Problem> {
             .hint("write for example --copy-limit 4GB or 500MB")
     })
 }
+
+/// How often each server draws statistics.
+fn draws(arguments: &ReplayArguments) -> u32 {
+    arguments.draws.unwrap_or(DRAWS)
+}
+
+/// How often it does if nothing is asked for.
+const DRAWS: u32 = 3;
 
 /// The largest database that is copied for writes if nothing is asked for.
 const COPY_LIMIT: &str = "4GB";

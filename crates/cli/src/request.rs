@@ -1,6 +1,7 @@
 //! What measuring commands have in common, from what was typed to a request for a plan.
 
 use crate::arguments::conditions::{Checksums, Conditions, TransportWord};
+use crate::arguments::global::words;
 use crate::arguments::shape::{
     Ending, HoursWord, InconclusiveWord, JobsWord, PlacementWord, Shape,
 };
@@ -50,6 +51,7 @@ pub fn without_workloads(
             counting: None,
             counted_after: shape.counts.wanted(),
             sensitivity: false,
+            confirmed_after: None,
         },
         probes: shape.probes,
         ..request
@@ -154,7 +156,7 @@ pub fn small(only: Vec<String>, rows: u64, blocks: u32, seed: u64) -> Request {
         work: Work::default(),
         placebo: true,
         seed,
-        command: std::env::args().collect(),
+        command: words(),
     }
 }
 
@@ -318,6 +320,37 @@ fn pins(text: &str) -> Result<Pins, Problem> {
     }
 }
 
+/// Refuses cores given by hand that this process may not run on; servers that run elsewhere have none here.
+///
+/// Errors: the first of them.
+pub fn check_pins(pins: Option<&Pins>, servers_here: bool) -> Result<(), Problem> {
+    match (pins, own_affinity()) {
+        (Some(pins), Ok(there)) => check_cores(pins, servers_here, &there),
+        _ => Ok(()),
+    }
+}
+
+fn check_cores(pins: &Pins, servers_here: bool, there: &[usize]) -> Result<(), Problem> {
+    let of_servers = pins.server.iter().filter(|_| servers_here);
+    let mut asked = of_servers.chain(&pins.client);
+    let Some(core) = asked.find(|core| !there.contains(core)) else {
+        return Ok(());
+    };
+    let list = match (there.first(), there.last()) {
+        (Some(first), Some(last)) if first < last && last - first + 1 == there.len() => {
+            format!("{first}-{last}")
+        }
+        _ => {
+            let each: Vec<String> = there.iter().map(usize::to_string).collect();
+            each.join("+")
+        }
+    };
+    // The kernel leaves out cores that are not there without a word, as long as one is.
+    Err(Problem::new(format!("core {core} is not there"))
+        .detail(format!("this process may use {list}"))
+        .hint("write --pin with these cores"))
+}
+
 /// `0`, `2-5`, `2-5+7`; at most 4096 cores.
 fn cores(text: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
@@ -407,6 +440,23 @@ mod tests {
         assert!(gate.on && gate.another_hour);
         let gate = in_hours(Gate::default(), HoursWord::Measured);
         assert_eq!(gate, Gate::default());
+    }
+
+    #[test]
+    fn cores_that_are_not_there_are_refused_where_something_would_run_on_them() {
+        let refused = |text: &str, servers_here: bool, there: &[usize]| {
+            check_cores(&pins(text).unwrap(), servers_here, there)
+        };
+        assert_eq!(refused("server=0-2,client=3", true, &[0, 1, 2, 3]), Ok(()));
+        let missing = refused("server=0-63,client=1", true, &[0, 1, 2, 3]).unwrap_err();
+        assert_eq!(missing.error, "core 4 is not there");
+        assert_eq!(missing.detail.unwrap(), "this process may use 0-3");
+        let missing = refused("server=0,client=9", true, &[0, 2]).unwrap_err();
+        assert_eq!(missing.error, "core 9 is not there");
+        assert_eq!(missing.detail.unwrap(), "this process may use 0+2");
+        // A server elsewhere is refused its cores with another reason, but the client runs here.
+        assert_eq!(refused("server=63,client=1", false, &[0, 1]), Ok(()));
+        assert!(refused("server=0,client=63", false, &[0, 1]).is_err());
     }
 
     #[test]

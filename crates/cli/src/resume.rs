@@ -1,6 +1,6 @@
 //! `deltabench resume` and `confirm`: going on with what is in the lab.
 
-use crate::afterwards::conclude;
+use crate::afterwards::{conclude, follow};
 use crate::arguments::results::{Confirm, Resume};
 use crate::bench::{Bench, Measured, library_of};
 use crate::config::Config;
@@ -12,7 +12,7 @@ use crate::output::Destinations;
 use crate::request::pause;
 use crate::store::{open, store_problem};
 use crate::targets::check_still_there;
-use crate::{bisect, experiment, interrupt, replay, sensitivity, sessions};
+use crate::{bisect, experiment, interrupt, replay, sessions};
 use deltabench_lab::Judged;
 use deltabench_model::problem::Problem;
 use deltabench_run::session::SessionEnd;
@@ -72,19 +72,12 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     if reached.is_some_and(|reached| reached.state == RunState::Finished) {
         say(&format!("{run} is finished"));
         let judged = Judged::of(&run, &plan, &bench.store).map_err(Failure::Failed)?;
-        let after = sensitivity::wanted(&mut bench, &judged, &library);
-        let analysed = bench.analysed(judged, None)?;
-        let ends = (SessionEnd::Finished, after);
-        return conclude(&mut bench, analysed, ends, &destinations);
+        let end = SessionEnd::Finished;
+        return follow(&mut bench, judged, &library, end, &destinations);
     }
     check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
     let Measured { end, judged } = bench.go_on(&run, &plan, &library, false)?;
-    let mut after = FollowUp::of(Ok(end));
-    if after == FollowUp::Finished {
-        after = sensitivity::wanted(&mut bench, &judged, &library);
-    }
-    let analysed = bench.analysed(judged, None)?;
-    conclude(&mut bench, analysed, (end, after), &destinations)
+    follow(&mut bench, judged, &library, end, &destinations)
 }
 
 /// Units of a fleet are measured by its hosts, which may be at it now.
@@ -121,4 +114,49 @@ pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
     let analysed = bench.analysed(judged, again)?;
     let ends = (SessionEnd::Finished, FollowUp::of(Ok(end)));
     conclude(&mut bench, analysed, ends, &destinations)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::conditions::{HugePagesWord, Output, Servers};
+    use deltabench_acquire::Sources;
+    use deltabench_model::exit;
+
+    #[test]
+    fn a_run_that_was_to_be_confirmed_is_confirmed_by_resume() {
+        let place = tempfile::tempdir().unwrap();
+        let config = Config {
+            lab: place.path().to_owned(),
+            cache: place.path().to_owned(),
+            sources: Sources::default(),
+        };
+        let mut store = Store::open(place.path()).unwrap();
+        let mut plan = deltabench_testkit::small_run::plan();
+        for (run, gap_seconds) in [("plain", None), ("twice", Some(0))] {
+            plan.observing.confirmed_after = gap_seconds;
+            store.create_run(run, &plan, RunState::Running, 1).unwrap();
+            deltabench_testkit::small_run::keep(&mut store, run, [0.96, 1.0, 1.0]);
+            store.finish_run(run, RunState::Finished, 2).unwrap();
+        }
+        drop(store);
+        let code = |run: &str| {
+            let arguments = Resume {
+                run: run.to_owned(),
+                servers: Servers {
+                    server_user: None,
+                    cluster_dir: Some(place.path().to_owned()),
+                    huge_pages: HugePagesWord::Off,
+                },
+                output: Output {
+                    json_version: 2,
+                    ..Output::default()
+                },
+            };
+            resume(&arguments, &config).unwrap()
+        };
+        assert_eq!(code("plain"), exit::REGRESSION);
+        // Its servers are not here, so that what was asked for is not measured.
+        assert_eq!(code("twice"), exit::NOT_MEASURED);
+    }
 }

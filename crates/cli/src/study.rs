@@ -40,7 +40,7 @@ pub fn wanted(names: &[String], by: Option<By>, config: &Config) -> Result<Wante
         let store = open_lab(&lab)?;
         match store.find_any(name).map_err(Failure::Refused)? {
             Found::Run(run) => runs.push((lab, run)),
-            Found::Bisection(name) if names.len() == 1 && by.is_none() && lab == config.lab => {
+            Found::Bisection(name) if names.len() == 1 && lab == config.lab => {
                 return Ok(Wanted::Bisection(name));
             }
             Found::Bisection(name) => {
@@ -276,6 +276,7 @@ mod tests {
     use super::*;
     use deltabench_compare::comparison::Ratio;
     use deltabench_compare::study::{Column, Figure, StudyRow};
+    use deltabench_model::bisection::{BISECTION_FORMAT, Question};
     use deltabench_model::plan::Group;
 
     fn table(metric: Metric, verdict: Verdict) -> StudyTable {
@@ -328,5 +329,27 @@ mod tests {
         assert_eq!(code(Verdict::Regression, Verdict::NoChange), 1);
         assert_eq!(code(Verdict::Unfit, Verdict::NoChange), 4);
         assert_eq!(code_of(&[], &[0, 3]), 3);
+    }
+    #[test]
+    fn a_bisection_is_found_as_one_whatever_is_asked_of_its_report() {
+        let lab = tempfile::tempdir().unwrap();
+        let config = Config {
+            lab: lab.path().to_owned(),
+            cache: lab.path().to_owned(),
+            sources: deltabench_acquire::Sources::default(),
+        };
+        let question = Question {
+            format: BISECTION_FORMAT.0.to_owned(),
+            version: BISECTION_FORMAT.1,
+            points: Vec::new(),
+            base_alone: None,
+            plan: deltabench_testkit::small_run::plan(),
+        };
+        let mut store = deltabench_store::Store::open(lab.path()).unwrap();
+        store.create_bisection("bisect-a", &question, 0).unwrap();
+        for by in [None, Some(By::Part)] {
+            let found = wanted(&["bisect-a".to_owned()], by, &config).ok();
+            assert!(matches!(found, Some(Wanted::Bisection(_))), "{by:?}");
+        }
     }
 }

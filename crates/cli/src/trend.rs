@@ -37,10 +37,8 @@ pub fn trend(arguments: &TrendArguments, config: &Config) -> Result<u8, Failure>
     let notes = store.annotations().map_err(store_problem)?;
     let (mut lines, mut all) = (Vec::new(), Vec::new());
     for host in &hosts {
-        let cells = cells(host, &arguments.cells).map_err(Failure::Refused)?;
         let anchor = arguments.anchor.as_deref();
-        let anchor = anchor.map(|name| known_version(host, name)).transpose();
-        let anchor = anchor.map_err(Failure::Refused)?;
+        let (cells, anchor) = asked_of((host, &hosts), &arguments.cells, anchor)?;
         lines.extend(shown::host(host));
         if arguments.cells.is_empty() {
             lines.extend(shown::overview(host, &cells, anchor));
@@ -74,6 +72,29 @@ pub fn trend(arguments: &TrendArguments, config: &Config) -> Result<u8, Failure>
         &json::file("deltabench.trend", all),
     )?;
     Ok(0)
+}
+
+/// The cells of a host and its version that are meant.
+///
+/// Errors: the host has not all of them; another one may.
+fn asked_of(
+    (host, hosts): (&HostTrend, &[HostTrend]),
+    named: &[String],
+    anchor: Option<&str>,
+) -> Result<(Vec<usize>, Option<usize>), Failure> {
+    let found = |host: &HostTrend| {
+        let anchor = anchor.map(|name| known_version(host, name)).transpose();
+        Ok::<_, Problem>((cells(host, named)?, anchor?))
+    };
+    found(host).map_err(|problem| {
+        let other = hosts.iter().find(|other| found(other).is_ok());
+        Failure::Refused(match other {
+            Some(other) => {
+                problem.hint(format!("name a host that has it: --host {}", other.machine))
+            }
+            None => problem,
+        })
+    })
 }
 
 /// Both metrics.
@@ -344,4 +365,32 @@ fn publish(which: &Which, lines: &[String], json: &Value) -> Result<(), Failure>
 /// The widest line of this terminal.
 fn wide() -> usize {
     width().min(WIDEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_testkit::labs;
+
+    #[test]
+    fn what_only_another_host_has_is_refused_with_that_host() {
+        let of_lab = |runs| {
+            let directory = tempfile::tempdir().unwrap();
+            let store = labs::lab(directory.path(), runs);
+            hosts(&store, &[Metric::Throughput], None)
+                .unwrap()
+                .remove(0)
+        };
+        let both = [of_lab(1), of_lab(12)];
+        let has = |host: &HostTrend, name: &str| known_version(host, name).is_ok();
+        let name = both[1].versions.iter().map(|one| one.name.clone());
+        let name = name.into_iter().find(|name| !has(&both[0], name)).unwrap();
+        assert!(asked_of((&both[1], &both), &[], Some(&name)).is_ok());
+        let refused = |host, anchor| match asked_of((host, &both), &[], Some(anchor)) {
+            Err(failure) => failure.problem().hint.clone().unwrap(),
+            Ok(_) => panic!("{anchor}"),
+        };
+        assert!(refused(&both[0], &name).contains(&format!("--host {}", both[1].machine)));
+        assert!(!refused(&both[0], "nonsense").contains("--host"));
+    }
 }

@@ -211,23 +211,6 @@ impl MetricComparison {
         Some(mean.p())
     }
 
-    /// One-sided p of "the log-ratio is at least `bound`", of the same values.
-    pub(crate) fn p_below(&self, bound: f64) -> Option<f64> {
-        if let Some(sessions) = self.over_sessions() {
-            return Some(sessions.p_below(bound));
-        }
-        let beyond: Vec<f64> = self.blocks.iter().map(|gain| bound - gain).collect();
-        let mean = SkewedMean::new(&beyond, self.skewness.times(-1.0)).ok()?;
-        Some(mean.p_above())
-    }
-
-    /// One-sided p of "the log-ratio of a session in another hour is at least `bound`": never below that of
-    /// the measured ones.
-    pub(crate) fn another_p_below(&self, bound: f64) -> Option<f64> {
-        let another = self.measured_hours()?.next.p_below(bound);
-        Some(self.p_below(bound)?.max(another))
-    }
-
     /// Blocks of one session are not independent: they have in common what moves from hour to hour.
     fn over_sessions(&self) -> Option<Between> {
         self.hours.as_ref()?.mean
@@ -374,6 +357,25 @@ impl CellComparison {
             Some(sessions) => Some(sessions.p_scaled(scale(self.interval_level))),
             None => Some(scaled(metric.p()?, self.interval_level)),
         }
+    }
+
+    /// One-sided p of "the log-ratio of throughput is at least `bound`", on the same scale.
+    pub(crate) fn p_below(&self, bound: f64) -> Option<f64> {
+        let speed = self.metric(Metric::Throughput)?;
+        if let Some(sessions) = speed.over_sessions() {
+            return Some(sessions.p_below_scaled(bound, scale(self.interval_level)));
+        }
+        let beyond: Vec<f64> = speed.blocks.iter().map(|gain| bound - gain).collect();
+        let mean = SkewedMean::new(&beyond, speed.skewness.times(-1.0)).ok()?;
+        Some(scaled(mean.p_above(), self.interval_level))
+    }
+
+    /// One-sided p of "the log-ratio of a session in another hour is at least `bound`": never below that of
+    /// the measured ones.
+    pub(crate) fn another_p_below(&self, bound: f64) -> Option<f64> {
+        let speed = self.metric(Metric::Throughput)?;
+        let another = speed.measured_hours()?.next.p_below(bound);
+        Some(self.p_below(bound)?.max(another))
     }
 }
 

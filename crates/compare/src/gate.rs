@@ -157,9 +157,9 @@ fn another_hour(comparison: &Comparison) -> Vec<GateResult> {
     let known: Vec<Option<&MetricComparison>> = { comparison.cells.iter() }
         .map(|cell| cell.metric(Metric::Throughput))
         .collect();
-    let shown = known.iter().map(|speed| match bound {
+    let shown = std::iter::zip(&comparison.cells, &known).map(|(cell, speed)| match bound {
         None => Some((*speed)?.measured_hours()?.p),
-        Some(bound) => (*speed)?.another_p_below(bound),
+        Some(bound) => cell.another_p_below(bound),
     });
     let shown = holm(&shown.map(|p| p.unwrap_or(1.0)).collect::<Vec<f64>>());
     let above =
@@ -203,8 +203,7 @@ fn not_worse(comparison: &Comparison, margin: f64) -> Vec<GateResult> {
     let cells = &comparison.cells;
     let shown: Vec<f64> = cells
         .iter()
-        .map(|cell| cell.metric(Metric::Throughput)?.p_below(bound))
-        .map(|p| p.unwrap_or(1.0))
+        .map(|cell| cell.p_below(bound).unwrap_or(1.0))
         .collect();
     let looks = matches!(comparison.stopping, Stopping::Sequential { .. });
     let result = |(cell, shown): (&CellComparison, f64)| {

@@ -21,6 +21,7 @@ use crate::thresholds::{
     HOURS_SWITCH_CPU_US, HOURS_SWITCH_US, LEVEL_DIFFERENT, SPEED_FALSE, SPEED_PART, SWITCHING_MOST,
     TAIL_DELTA,
 };
+use deltabench_model::finding::FindingKind;
 use deltabench_model::plan::{CellId, Plan};
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::between::Scatter;
@@ -49,6 +50,10 @@ pub fn combine(first: &mut Comparison, sessions: &[Comparison], plan: &Plan) {
     first.host_ok = true;
     first.findings.clear();
     for finding in sessions.iter().flat_map(|session| &session.findings) {
+        // Sessions have a load each, and what those do is in the interval over them.
+        if finding.kind == FindingKind::LoadsDiffer {
+            continue;
+        }
         if first
             .findings
             .iter()

@@ -16,17 +16,27 @@ pub struct Sensitive {
     pub difference_us: Option<Difference>,
     /// The ratio there over that of the run itself.
     pub against: Ratio,
-    /// Whether that differs from 1 by more than loads and hours of one condition do; absent where that is not
-    /// known, and with too few blocks.
-    pub depends: Option<bool>,
+    pub depends: Depends,
+}
+
+/// Whether a ratio over that of the run differs from 1 by more than loads and hours of one condition do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depends {
+    /// It does, and what loads and hours do was measured.
+    Yes,
+    /// It does if loads and hours do no more than is assumed.
+    AsAssumed,
+    /// Two loads and hours may do as much.
+    NotShown,
+    /// Too few blocks, or another condition that nothing can be said of.
+    Unknown,
 }
 
 /// What another condition does to the throughput of a cell; `None` where it was not measured in both.
 ///
 /// Each condition is one run with its own load, so what loads and hours do by themselves has to be known from
 /// elsewhere: from the sessions or earlier runs that the ratio of another hour is known from
-/// ([`crate::comparison::Hours`]). Without those, or where an assumption takes part, two loads cannot say
-/// that the ratio depends on the condition, only that they do not show it.
+/// ([`crate::comparison::Hours`]). Where an assumption about hosts takes part, the answer says so.
 ///
 /// Source: Welch's interval of the difference of the block log-ratios of two runs, and no end inside that of
 ///         another hour around the same difference (docs/measuring.md#sessions). The cell was measured again
@@ -45,24 +55,26 @@ pub fn sensitive(
     let level = own.interval_level.max(other.interval_level);
     let centre = (there.ratio.estimate / here.ratio.estimate).ln();
     let against = ratio(centre, found.as_ref(), level.max(LEVEL_DIFFERENT));
-    let measured = here.measured_hours();
-    let another = measured.map(|hours| ratio(centre, Some(&hours.apart.around(centre)), level));
+    let hours = here.hours.as_ref();
+    let another = hours.map(|hours| ratio(centre, Some(&hours.apart.around(centre)), level));
     let against = match &another {
         Some(another) => against.outer(another),
         None => against,
     };
     let enough = here.blocks.len().min(there.blocks.len()) >= MIN_BLOCKS;
+    let known = against.ci95.filter(|_| enough && other.says_something());
+    let differs = known.map(|(low, high)| low > 1.0 || high < 1.0);
+    let depends = match (differs, hours) {
+        (Some(false), _) => Depends::NotShown,
+        (Some(true), Some(hours)) if hours.assumed => Depends::AsAssumed,
+        (Some(true), Some(_)) => Depends::Yes,
+        (Some(true), None) | (None, _) => Depends::Unknown,
+    };
     Some(Sensitive {
         varied,
         throughput: there.ratio,
         difference_us: there.difference_us,
-        depends: against
-            .ci95
-            .filter(|_| enough && other.says_something())
-            .and_then(|(low, high)| match low > 1.0 || high < 1.0 {
-                true => another.is_some().then_some(true),
-                false => Some(false),
-            }),
+        depends,
         against,
     })
 }

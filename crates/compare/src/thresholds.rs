@@ -211,7 +211,8 @@ pub const SPEED_FALSE: f64 = 0.05;
 /// [`PLACEBO_RELEVANCE`].
 pub const SPEED_RELEVANCE: f64 = 1.0 / 3.0;
 
-/// Share of a cell's rounds above which nothing is left out: what disturbs most rounds is the host as it is.
+/// Share of a cell's rounds above which what disturbs them is the host as it is: then they count, unless the
+/// interval is wider without them (docs/decisions/0069-half-of-the-rounds-is-no-cliff.md).
 ///
 /// Source: docs/sources/statistics.md#disturbed-rounds.
 pub const CONTENDED_SHARE: f64 = 0.5;

@@ -49,7 +49,7 @@ pub fn check(plan: &Plan) -> Result<(), Problem> {
         return Err(several_clients(cell.clients));
     }
     for server in &plan.servers {
-        check_settings(&[plan.settings.as_slice(), &server.settings].concat())?;
+        check_settings(&[plan.settings.as_slice(), &server.settings].concat(), None)?;
     }
     check_texts(plan)?;
     if let Some(cell) = reconnecting(plan)? {
@@ -57,7 +57,10 @@ pub fn check(plan: &Plan) -> Result<(), Problem> {
             .detail("it opens a connection for each operation, and a count is of one connection")
             .hint("leave it out"));
     }
-    check_surroundings(plan)
+    if plan.cells.iter().any(|cell| cell.rate.is_some()) {
+        return Err(changes_nothing("a rate"));
+    }
+    check_conditions(&plan.limits, plan.cache, plan.transport)
 }
 
 /// The first cell whose operations have a connection each.
@@ -86,10 +89,10 @@ fn check_texts(plan: &Plan) -> Result<(), Problem> {
 }
 
 /// Refuses settings under which work is done where it is not counted; of one that is there twice the last
-/// counts.
+/// counts. `option` is the one that they were typed with, if one was.
 ///
 /// Errors: the first of them, with the value that does not.
-pub fn check_settings(settings: &[(String, String)]) -> Result<(), Problem> {
+pub fn check_settings(settings: &[(String, String)], option: Option<&str>) -> Result<(), Problem> {
     for (name, harmless, why) in ELSEWHERE {
         let mut asked = settings.iter().rev();
         let found = asked.find(|(asked, _)| asked.eq_ignore_ascii_case(name));
@@ -98,7 +101,11 @@ pub fn check_settings(settings: &[(String, String)]) -> Result<(), Problem> {
             let harmless = harmless.first().copied().unwrap_or_default();
             return Err(Problem::new(format!("{name} = {value} cannot be counted"))
                 .detail(why)
-                .hint(format!("count with --set {name}={harmless}")));
+                .hint(match option {
+                    // A version that does not know the setting refuses any value.
+                    Some(option) => format!("leave it out, or write {option} {name}={harmless}"),
+                    None => format!("leave out {name}, or set it to {harmless}"),
+                }));
         }
     }
     Ok(())
@@ -120,30 +127,31 @@ pub fn not_ours(target: &str) -> Problem {
         .hint("name the same version as a target, for example postgres:18 or path:/opt/pg18")
 }
 
-fn check_surroundings(plan: &Plan) -> Result<(), Problem> {
-    let Limits {
-        memory_bytes,
-        storage,
-        ..
-    } = &plan.limits;
-    let refused = |what: &str| {
-        Err(Problem::new(format!("{what} changes no count"))
-            .detail("deltabench counts instructions on local sockets, in memory, without limits")
-            .hint("leave it out"))
-    };
-    if memory_bytes.is_some() {
-        refused("a limit of memory")
-    } else if storage.is_some() {
-        refused("a limit of the device")
-    } else if plan.cache != CacheState::AsIs {
-        refused("another state of caches")
-    } else if plan.transport != Transport::Socket {
-        refused("another transport")
-    } else if plan.cells.iter().any(|cell| cell.rate.is_some()) {
-        refused("a rate")
-    } else {
-        Ok(())
+/// Refuses conditions that servers are not counted under.
+///
+/// Errors: the first of them.
+pub fn check_conditions(
+    limits: &Limits,
+    cache: CacheState,
+    transport: Transport,
+) -> Result<(), Problem> {
+    let given = [
+        (limits.memory_bytes.is_some(), "a limit of memory"),
+        (limits.storage.is_some(), "a limit of the device"),
+        (cache != CacheState::AsIs, "another state of caches"),
+        (transport != Transport::Socket, "another transport"),
+    ];
+    let mut given = given.iter().filter(|(is_given, _)| *is_given);
+    match given.next() {
+        None => Ok(()),
+        Some((_, what)) => Err(changes_nothing(what)),
     }
+}
+
+fn changes_nothing(what: &str) -> Problem {
+    Problem::new(format!("{what} changes no count"))
+        .detail("deltabench counts instructions on local sockets, in memory, without limits")
+        .hint("leave it out")
 }
 
 #[cfg(test)]
@@ -166,16 +174,17 @@ mod tests {
             ("io_method", "worker"),
             ("debug_parallel_query", "regress"),
         ] {
-            let refused = check_settings(&settings(&[(name, value)])).unwrap_err();
+            let typed = settings(&[(name, value)]);
             let lower = name.to_ascii_lowercase();
-            assert!(refused.hint.unwrap().contains(&format!("--set {lower}=")));
+            let hint = |option| check_settings(&typed, option).unwrap_err().hint.unwrap();
+            let of_candidates = hint(Some("--candidate-set"));
+            assert!(
+                of_candidates.contains(&format!("leave it out, or write --candidate-set {lower}="))
+            );
+            assert!(hint(None).starts_with(&format!("leave out {lower}, or set it to ")));
         }
-        check_settings(&settings(&[
-            ("jit", "off"),
-            ("work_mem", "64MB"),
-            ("io_method", "sync"),
-        ]))
-        .unwrap();
+        let harmless = [("jit", "off"), ("work_mem", "64MB"), ("io_method", "sync")];
+        check_settings(&settings(&harmless), None).unwrap();
     }
 
     #[test]
@@ -193,7 +202,7 @@ mod tests {
 
     #[test]
     fn only_the_last_value_of_a_setting_counts() {
-        check_settings(&settings(&[("jit", "on"), ("jit", "off")])).unwrap();
-        assert!(check_settings(&settings(&[("jit", "off"), ("jit", "on")])).is_err());
+        check_settings(&settings(&[("jit", "on"), ("jit", "off")]), None).unwrap();
+        assert!(check_settings(&settings(&[("jit", "off"), ("jit", "on")]), None).is_err());
     }
 }

@@ -21,7 +21,7 @@ mod visit;
 mod wal_writer;
 
 pub use asleep::until_asleep;
-pub use check::{check, check_settings, not_ours, several_clients};
+pub use check::{check, check_conditions, check_settings, not_ours, several_clients};
 pub use marks::{OfLibrary, of_library};
 pub use session::{count, count_servers};
 pub use starts::{Client, Counted, Targets, all_starts};

@@ -53,7 +53,7 @@ pub(crate) const DATA: [&str; 2] = ["rows", "tables"];
 /// Of `[limits]`.
 pub(crate) const LIMITS: [&str; 4] = ["memory", "storage", "cache", "optional"];
 /// Of `[measurement]`.
-pub(crate) const MEASUREMENT: [&str; 25] = [
+pub(crate) const MEASUREMENT: [&str; 26] = [
     "repetitions",
     "blocks",
     "fixed",
@@ -75,6 +75,7 @@ pub(crate) const MEASUREMENT: [&str; 25] = [
     "checksums",
     "placement",
     "jobs",
+    "probes",
     "waits",
     "counters",
     "count",

@@ -9,7 +9,7 @@ use crate::syntax;
 use deltabench_document::{Placed, Section};
 use deltabench_model::plan::{Placement, Transport};
 use deltabench_model::problem::Problem;
-use deltabench_model::timing::{BLOCKS, VISIT_SECONDS};
+use deltabench_model::timing::{BLOCKS, SLICE_MS, VISIT_SECONDS};
 use deltabench_model::work::procedure::{READ_SECONDS, WRITE_SECONDS};
 
 /// Data checksums of the servers.
@@ -65,6 +65,8 @@ pub struct Measurement {
     pub placement: Option<Placement>,
     /// Threads of the client; absent: as many as the clients need.
     pub jobs: Option<u32>,
+    /// Whether probes of the core run between operations.
+    pub probes: bool,
     /// Samples of wait events per second; 0: none.
     pub waits: u32,
     /// Whether counters and the one-second series are collected.
@@ -97,6 +99,7 @@ impl Default for Measurement {
             checksums: Checksums::default(),
             placement: None,
             jobs: None,
+            probes: false,
             waits: 0,
             counters: true,
             count: false,
@@ -156,12 +159,16 @@ pub(crate) fn measurement(root: &Section<'_>) -> Result<Measurement, Problem> {
         servers_at_once: servers_at_once(root, &section)?,
         procedure: procedure(root, &section)?,
         visit_seconds: section.fraction("visit_seconds", VISIT_SECONDS)?,
-        slice_ms: section.number("slice_ms", 1..=60_000)?,
+        slice_ms: section.number(
+            "slice_ms",
+            i64::from(*SLICE_MS.start())..=i64::from(*SLICE_MS.end()),
+        )?,
         rate: section.fraction("rate", 0.1..=10e6)?,
         transport: section.word("transport", &transports)?.unwrap_or_default(),
         checksums: section.word("checksums", &checksums)?.unwrap_or_default(),
         placement: section.word("placement", &placements)?,
         jobs: section.number("jobs", 1..=1024)?,
+        probes: section.flag("probes")?.unwrap_or(false),
         waits: section.number("waits", 0..=1000)?.unwrap_or(0),
         counters: section.flag("counters")?.unwrap_or(true),
         count: section.flag("count")?.unwrap_or(false),
@@ -214,6 +221,7 @@ const NOT_IN_PROCEDURE: Excluded = Excluded {
         ("measurement", "sustained", "its tests have no break anyway"),
         ("measurement", "slice_ms", "its tests have no slices"),
         ("measurement", "rate", "its clients wait for answers only"),
+        ("measurement", "probes", "its tests have no slices"),
         ("measurement", "waits", "its tests have no slices"),
         ("measurement", "count", "its tests are not counted"),
     ],
@@ -355,7 +363,13 @@ fn procedure(root: &Section<'_>, section: &Section<'_>) -> Result<Option<Procedu
 }
 
 /// Keys that mean nothing where servers work without a break.
-const NOT_SUSTAINED: [&str; 4] = ["visit_seconds", "write_seconds", "precision", "waits"];
+const NOT_SUSTAINED: [&str; 5] = [
+    "visit_seconds",
+    "write_seconds",
+    "precision",
+    "probes",
+    "waits",
+];
 
 /// How long each server works without a break.
 ///

@@ -4,7 +4,7 @@ use crate::judged::Judged;
 use crate::store_problem;
 use crate::withdrawal::leave_out;
 use deltabench_compare::comparison::{CellComparison, Comparison, Difference, Metric, Ratio};
-use deltabench_compare::sensitivity::{Sensitive, sensitive};
+use deltabench_compare::sensitivity::{Depends, Sensitive, sensitive};
 use deltabench_compare::words::microseconds;
 use deltabench_model::figures::{Block, Figures, PageSection};
 use deltabench_model::json::known;
@@ -114,9 +114,10 @@ fn lines(cell: &CellComparison, found: &[Sensitive], plan: &Plan) -> Vec<Line> {
     }
     lines.extend(found.iter().map(|one| {
         let depends = match one.depends {
-            Some(true) => "depends on it",
-            Some(false) => "does not show it",
-            None => "cannot tell",
+            Depends::Yes => "depends on it",
+            Depends::AsAssumed => "depends on it, if hours differ as assumed",
+            Depends::NotShown => "does not show it",
+            Depends::Unknown => "cannot tell",
         };
         let against = words::ratio_interval(&one.against);
         let texts = figures_of(&one.throughput, one.difference_us);
@@ -138,6 +139,12 @@ fn line(name: &str, [ratio, difference]: [String; 2], last: (String, &str)) -> L
 fn value(run: &str, cell: &CellComparison, found: &[Sensitive]) -> Value {
     let interval = |ends: Option<(f64, f64)>| ends.map(|(low, high)| json!([low, high]));
     let conditions = found.iter().map(|one| {
+        let depends = match one.depends {
+            Depends::Yes => Some(true),
+            Depends::NotShown => Some(false),
+            Depends::AsAssumed | Depends::Unknown => None,
+        };
+        let as_assumed = (one.depends == Depends::AsAssumed).then_some(true);
         known(json!({
             "varied": one.varied.word(),
             "run": sensitivity_name(run, one.varied),
@@ -149,7 +156,8 @@ fn value(run: &str, cell: &CellComparison, found: &[Sensitive]) -> Value {
             }))),
             "against": words::finite(one.against.estimate),
             "against_ci95": interval(one.against.ci95),
-            "depends": one.depends,
+            "depends": depends,
+            "depends_as_assumed": as_assumed,
         }))
     });
     known(json!({

@@ -82,6 +82,8 @@ kinds! {
     RelationSizeDiffers = "relation-size-differs",
     /// Tables have other numbers of rows.
     RowsDiffer = "rows-differ",
+    /// Candidates have loads of their own, base and placebo share one.
+    LoadsDiffer = "loads-differ",
     /// Aging left other sizes.
     AgedSizeDiffers = "aged-size-differs",
     /// A statement is planned otherwise.
@@ -90,7 +92,7 @@ kinds! {
     NetworkDiffers = "network-differs",
     /// Settings were fitted to a version.
     ConfigurationAdapted = "configuration-adapted",
-    /// Other load disturbed most rounds, so none was left out.
+    /// Other load disturbed most rounds.
     Contended = "contended",
     /// Other processes were busy on cores that the servers did not have.
     Neighbours = "neighbours",

@@ -318,6 +318,10 @@ pub struct Observing {
     /// its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitivity: bool,
+    /// Seconds after the end of the run from which on its differences are measured again, as a run of its
+    /// own; absent: they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed_after: Option<u32>,
 }
 
 /// How the time of servers is sampled.
@@ -341,6 +345,7 @@ impl Default for Observing {
             counting: None,
             counted_after: None,
             sensitivity: false,
+            confirmed_after: None,
         }
     }
 }
@@ -670,5 +675,19 @@ mod tests {
         assert!(passes.get("insert").is_none());
         let newer: Value = serde_json::from_str(r#"{"version":3}"#).unwrap();
         assert_eq!(upgraded(newer.clone()), newer, "what is not known stays");
+    }
+
+    #[test]
+    fn a_plan_from_before_confirmations_were_stored_wants_none() {
+        let stored = r#"{"counters":true,"waits_per_second":0}"#;
+        let observing: Observing = serde_json::from_str(stored).unwrap();
+        assert_eq!(observing, Observing::default());
+        assert_eq!(serde_json::to_string(&observing).unwrap(), stored);
+        let wanted = Observing {
+            confirmed_after: Some(7200),
+            ..observing
+        };
+        let text = serde_json::to_string(&wanted).unwrap();
+        assert_eq!(serde_json::from_str::<Observing>(&text).unwrap(), wanted);
     }
 }

@@ -11,6 +11,9 @@ pub const VISIT_SECONDS: RangeInclusive<f64> = 0.01..=3600.0;
 /// Blocks that may be asked for. Intervals are as narrow as a host allows long before.
 pub const BLOCKS: RangeInclusive<u32> = 1..=10_000;
 
+/// Milliseconds that a slice may be asked to take. Of longer ones few fit into a visit.
+pub const SLICE_MS: RangeInclusive<u32> = 1..=60_000;
+
 /// Durations and counts that shape the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timing {

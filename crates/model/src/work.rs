@@ -183,6 +183,12 @@ impl Work {
         self.pgbench().is_some_and(|setup| setup.has(workload))
     }
 
+    /// The texts of its scripts, and of what fills their tables.
+    pub fn texts(&self) -> impl Iterator<Item = &WorkloadSource> {
+        let init = self.pgbench().and_then(|setup| setup.tables.init.as_ref());
+        self.script_sources().chain(init)
+    }
+
     /// The texts of its scripts.
     pub fn script_sources(&self) -> impl Iterator<Item = &WorkloadSource> {
         let mixes = self.pgbench().into_iter().flat_map(|setup| &setup.mixes);

@@ -49,6 +49,7 @@ pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
 pub use replay::{Answer, End, Kept, Stopped, load_again, replay};
 pub use request::{Data, DirectoryData, Request, Wish};
+pub use servers::is_ours;
 pub use session::{ErrorClass, gone, is_conflict, violates};
 pub use substitutes::wanting;
 pub use timed::{MixedLines, Start, TimedJob, TimedServers};

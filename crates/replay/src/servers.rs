@@ -538,13 +538,22 @@ pub fn settings(wish: &Wish, connections: u32) -> Vec<(String, String)> {
     settings.extend(OURS.map(|(name, value)| (name.to_owned(), value.to_owned())));
     if wish.installation.version_num >= WITH_SUBSCRIPTIONS {
         // A subscription of a data directory could connect to production.
-        settings.push(("max_logical_replication_workers".to_owned(), "0".to_owned()));
+        settings.push((SUBSCRIPTIONS.to_owned(), "0".to_owned()));
     }
     settings
 }
 
+/// Whether servers of ours have a value of our own for a setting, whatever the user's is.
+pub fn is_ours(name: &str) -> bool {
+    let own = OURS.map(|(own, _)| own);
+    let mut all = MEMORY.iter().chain(&own).chain([&SUBSCRIPTIONS]);
+    all.any(|known| name.eq_ignore_ascii_case(known))
+}
+
 /// The first version with subscriptions.
 const WITH_SUBSCRIPTIONS: u32 = 100_000;
+/// The setting that lets subscriptions work.
+const SUBSCRIPTIONS: &str = "max_logical_replication_workers";
 
 /// What to do about rows that the base refuses.
 fn way_out(sqlstate: &str) -> &'static str {
@@ -652,6 +661,29 @@ mod tests {
         ];
         for (name, _) in OURS {
             assert!(planner.iter().all(|word| !name.contains(word)), "{name}");
+        }
+    }
+
+    #[test]
+    fn each_setting_that_a_server_does_not_take_from_the_user_is_ours() {
+        let wish = |settings| Wish {
+            installation: deltabench_testkit::installations::installed("pg"),
+            settings,
+            named_settings: Vec::new(),
+            theirs: None,
+        };
+        let names: Vec<String> = { settings(&wish(Vec::new()), 0).into_iter() }
+            .map(|(name, _)| name)
+            .chain(MEMORY.map(str::to_uppercase))
+            .chain(["random_page_cost".to_owned()])
+            .collect();
+        for name in names {
+            let given = wish(vec![(name.clone(), "users".to_owned())]);
+            let all = settings(&given, 0);
+            let mut its = all.iter().rev();
+            let last = its.find(|(known, _)| known.eq_ignore_ascii_case(&name));
+            let taken = last.is_some_and(|(_, value)| value == "users");
+            assert_eq!(is_ours(&name), !taken, "{name}");
         }
     }
 

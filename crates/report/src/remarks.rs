@@ -210,8 +210,8 @@ pub(crate) fn left_out(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let left_out: u64 = cells.map(|cell| cell.interference.left_out).sum();
     (left_out > 0).then(|| {
         format!(
-            "other load: {left_out} of {} left out, by a rule that does not see results (steal, foreign CPU, \
-             a {} kept off its core, or one that should have been idle)",
+            "other load: {left_out} of {} left out (steal, a {} kept off its core, one that should have \
+             been idle, foreign CPU where clients have cores of their own); what they measured has no say",
             words::plural(counted + left_out, "round"),
             words::server(plan)
         )

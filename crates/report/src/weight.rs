@@ -103,7 +103,7 @@ impl Weight {
                 | Kind::SettingsOnlyInBase
                 | Kind::SettingsOnlyInCandidate,
             ) => Self::Lists,
-            (_, Kind::CountLeavesOut) => Self::Method,
+            (_, Kind::CountLeavesOut | Kind::LoadsDiffer) => Self::Method,
             (_, Kind::CountAndTime) => Self::Doubt,
             _ => Self::Figures,
         }

@@ -138,6 +138,7 @@ fn pilot_plan(plan: &Plan) -> Plan {
         counting: None,
         counted_after: None,
         sensitivity: false,
+        confirmed_after: None,
     };
     pilot
 }

@@ -11,11 +11,13 @@ use crate::request::most_clients;
 pub use crate::request::{Jobs, Request, Selection, ServerWish};
 use crate::session::benchmark::Benchmark;
 use deltabench_model::installation::Remote;
-use deltabench_model::plan::{Cell, DataSize, PLAN_FORMAT, Placement, Plan, Role, Stopping};
+use deltabench_model::plan::{
+    Cell, DataSize, PLAN_FORMAT, Placement, Plan, Role, Stopping, WorkloadSource,
+};
 use deltabench_model::problem::Problem;
-use deltabench_model::timing::{BLOCKS, VISIT_SECONDS};
+use deltabench_model::timing::{BLOCKS, SLICE_MS, VISIT_SECONDS};
 use deltabench_server::check_settings;
-use deltabench_workload::Library;
+use deltabench_workload::{Library, Sbtest};
 use std::ops::RangeInclusive;
 
 pub use budget::fit;
@@ -29,6 +31,9 @@ pub use sessions::sessions;
 pub const DELTA_WIDEST: f64 = 0.05;
 /// Shares that δ, a margin or a precision may be.
 pub const SHARES: RangeInclusive<f64> = 0.001..=0.5;
+
+/// Clients of a server at most: as many as an experiment file takes.
+const CLIENTS_MAX: u32 = 10_000;
 
 /// Connections that stay free for set-up work beside the clients.
 const SPARE_CONNECTIONS: u32 = 10;
@@ -115,7 +120,10 @@ fn check_probes(plan: &Plan) -> Result<(), Problem> {
     }
     Err(Problem::new("--probes has nothing to probe")
         .detail("probes need a closed loop of one client on the core of a server that runs here")
-        .hint("leave --probes out, or measure one client without --rate, --pin and cold caches"))
+        .hint(
+            "leave --probes (in a file: `probes`) out, or measure one client without --rate, --pin and cold \
+             caches",
+        ))
 }
 
 /// The placements of one client and of more: the same where a workload has several numbers of clients, or the
@@ -142,11 +150,17 @@ pub fn check_shape(request: &Request) -> Result<(), Problem> {
     if let Some(seconds) = writes {
         check_visit("--write-seconds", seconds)?;
     }
-    if request.timing.blocks == 0 || request.timing.slice_ms == 0 {
+    let slice_ms = request.timing.slice_ms;
+    if !SLICE_MS.contains(&slice_ms) {
+        let (least, most) = (SLICE_MS.start(), SLICE_MS.end());
         return Err(
-            Problem::new("zero blocks or slices of zero length measure nothing")
-                .hint("use --blocks 6 or more for a verdict"),
+            Problem::new(format!("slices of {slice_ms} ms are out of range"))
+                .hint(format!("use --slice-ms between {least} and {most}")),
         );
+    }
+    if request.timing.blocks == 0 {
+        return Err(Problem::new("zero blocks measure nothing")
+            .hint("use --blocks 6 or more for a verdict"));
     }
     let (blocks, most) = (request.timing.blocks, BLOCKS.end());
     if !BLOCKS.contains(&blocks) {
@@ -252,10 +266,24 @@ pub fn check_load(request: &Request) -> Result<(), Problem> {
                 .hint("use at least --tables 1 --rows 200; the default suits a comparison"),
         );
     }
-    if request.data.rows * u64::from(request.data.tables) > 10_000_000_000 {
+    if uses_sbtest(request) {
+        Sbtest::check(&request.data)?;
+    }
+    let DataSize { tables, rows } = request.data;
+    if rows.saturating_mul(u64::from(tables)) > 10_000_000_000 {
         return Err(Problem::new("more than 10 billion rows").hint("lower --rows or --tables"));
     }
     check_clients(request)
+}
+
+/// Whether something is measured whose tables have the size that a request asks for: sysbench's workloads, a
+/// file of the user's, or a script with those tables in it. Tables of other benchmarks have sizes of their
+/// own.
+pub fn uses_sbtest(request: &Request) -> bool {
+    let mut texts = request.work.texts();
+    request.selection != Selection::Named(Vec::new())
+        || !request.sources.is_empty()
+        || texts.any(|source: &WorkloadSource| source.text.contains("sbtest"))
 }
 
 fn check_clients(request: &Request) -> Result<(), Problem> {
@@ -266,6 +294,11 @@ fn check_clients(request: &Request) -> Result<(), Problem> {
         return Err(
             Problem::new("zero clients send no load").hint("use --clients 1 or --clients 1,4")
         );
+    }
+    let clients = most_clients(request);
+    if clients > CLIENTS_MAX {
+        return Err(Problem::new(format!("{clients} clients are too many"))
+            .hint(format!("use --clients {CLIENTS_MAX} or fewer")));
     }
     max_connections(&request.settings).map(drop)
 }
@@ -297,7 +330,8 @@ pub fn check_connections(
     let settings: Vec<(String, String)> = request.settings.iter().chain(own).cloned().collect();
     let limit = max_connections(&settings)?;
     let (clients, most) = (most_clients(request), benchmark.connections(request));
-    if most + SPARE_CONNECTIONS <= limit {
+    let needed = most.saturating_add(SPARE_CONNECTIONS);
+    if needed <= limit {
         return Ok(());
     }
     Err(Problem::new(format!(
@@ -307,8 +341,7 @@ pub fn check_connections(
         "they make {most} connections, and {SPARE_CONNECTIONS} stay free for set-up work"
     ))
     .hint(format!(
-        "use fewer clients, or --set max_connections={}",
-        most + SPARE_CONNECTIONS
+        "use fewer clients, or --set max_connections={needed}"
     )))
 }
 

@@ -79,8 +79,9 @@ fn is_remote(server: &PlannedServer) -> bool {
     server.installation.remote.is_some()
 }
 
-/// Findings about data that should be the same on all servers: rows that differ in number, and an aged state
-/// that takes more or less room. That the fresh state does is told by [`deltabench_compare::fairness()`].
+/// Findings about data that should be the same on all servers: rows that differ in number, an aged state
+/// that takes more or less room, candidates that have a load of their own. That the fresh state takes more or
+/// less room is told by [`deltabench_compare::fairness()`].
 pub fn data_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> {
     let base = plan.base();
     let Some(ours) = readbacks.get(base.index()) else {
@@ -92,7 +93,37 @@ pub fn data_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> 
             findings.extend(size_finding(base, other, &plan.server_name(id)));
         }
     }
+    findings.extend(own_loads(plan, readbacks));
     findings
+}
+
+/// That candidates were loaded by themselves, where base and placebo are copies of one load.
+fn own_loads(plan: &Plan, readbacks: &[ServerReadback]) -> Option<Finding> {
+    let placebo = plan.placebo()?;
+    let load = |id: ServerId| {
+        let readback = readbacks.get(id.index())?;
+        Some(readback.copy_of.unwrap_or(id.index()))
+    };
+    let base = load(plan.base())?;
+    let compared = plan.candidates().into_iter();
+    let own: Vec<String> = compared
+        .filter(|id| load(*id).is_some_and(|own| own != base))
+        .map(|id| plan.server_name(id))
+        .collect();
+    let applies = load(placebo) == Some(base) && !own.is_empty() && !plan.work.has_passes();
+    applies.then(|| {
+        let (have, its) = match own.len() {
+            1 => ("has", "its"),
+            _ => ("have", "their"),
+        };
+        let text = format!(
+            "{} {have} a load of {its} own, and base and placebo exchange two copies of another one: what \
+             one more load would change is not in the interval of this hour, and the placebo does not show \
+             it; the interval of another hour allows for it",
+            own.join(", ")
+        );
+        Finding::new(FindingKind::LoadsDiffer, Severity::Note, text)
+    })
 }
 
 fn size_finding(base: &StateSize, other: &StateSize, name: &str) -> Option<Finding> {

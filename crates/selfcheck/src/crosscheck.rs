@@ -78,7 +78,7 @@ pub fn check(rounds: u32, seconds: f64, rows: u64) -> Result<(), Problem> {
     if rows < ROWS_MIN || i32::try_from(rows).is_err() {
         return Err(Problem::new(format!("--rows {rows} is out of range"))
             .detail("sysbench's ids are 32-bit integers, and its ranges have up to 10000 of them")
-            .hint(format!("use {ROWS_MIN} or more")));
+            .hint(format!("use between {ROWS_MIN} and {}", i32::MAX)));
     }
     Ok(())
 }
@@ -504,5 +504,19 @@ fn cell(definition: &Definition, data: &DataSize, clients: u32) -> Cell {
         rate: None,
         published: definition.published_rate(data, clients),
         reconnects: definition.reconnects(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_both_ends() {
+        assert_eq!(check(6, 0.5, 100_000), Ok(()));
+        for rows in [999, 3_000_000_000] {
+            let hint = check(6, 0.5, rows).unwrap_err().hint.unwrap();
+            assert_eq!(hint, "use between 1000 and 2147483647");
+        }
     }
 }

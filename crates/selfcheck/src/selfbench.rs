@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use collecting::{CollectingCost, CollectingPair, collecting};
-pub use threads::{ThreadsRequest, ThreadsRow, threads};
+pub use threads::{ThreadsRequest, ThreadsRow, check_cores, threads};
 
 /// Rows of the table: 50 MB, all in shared buffers.
 pub const ROWS: u64 = 200_000;

@@ -155,6 +155,12 @@ impl Between {
 
     /// One-sided p of "it is at least `bound`": the larger one of what groups and values say.
     pub fn p_below(&self, bound: f64) -> f64 {
+        self.p_below_scaled(bound, 1.0)
+    }
+
+    /// The same with so many times the p of what the values inside the groups say, as
+    /// [`Between::p_scaled`].
+    pub fn p_below_scaled(&self, bound: f64, times: f64) -> f64 {
         let p = |spread: Spread| {
             let distance = bound - self.estimate;
             if spread.error > 0.0 {
@@ -165,8 +171,9 @@ impl Between {
                 1.0
             }
         };
-        let both = [self.between, self.within].into_iter().flatten();
-        both.map(p).fold(0.0, f64::max)
+        let within = self.within.map(|spread| p(spread) * times);
+        let both = [self.between.map(p), within].into_iter().flatten();
+        both.fold(0.0, f64::max).min(1.0)
     }
 }
 

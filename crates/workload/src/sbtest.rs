@@ -12,7 +12,7 @@ use std::io::Write as _;
 /// and settled by the statements below.
 const ROW_BYTES: u64 = 267;
 /// Most rows of a table: `id` and `k` are `integer`.
-const MAX_ROWS: i64 = 2_147_483_647;
+const ROWS_MAX: i64 = 2_147_483_647;
 /// What the seed of a table's rows is mixed with, apart from its number: keeps them from any stream of
 /// parameters.
 const DATA: u64 = u64::from_be_bytes(*b"sbtest  ");
@@ -127,6 +127,13 @@ impl Sbtest {
         )]
     }
 
+    /// Refuses tables that cannot be.
+    ///
+    /// Errors: no tables, no rows, or more rows than a table has ids for.
+    pub fn check(size: &DataSize) -> Result<(), Problem> {
+        checked_rows(size).map(drop)
+    }
+
     /// The rows of a table (from 1), as COPY text.
     pub fn rows(&self, table: u32) -> Rows {
         Rows {
@@ -225,13 +232,13 @@ pub(crate) fn checked_rows(size: &DataSize) -> Result<i64, Problem> {
         Ok(0) => {
             Err(Problem::new("tables without rows").hint("ask for at least one row: --rows 100000"))
         }
-        Ok(rows) if rows <= MAX_ROWS => Ok(rows),
+        Ok(rows) if rows <= ROWS_MAX => Ok(rows),
         _ => Err(
             Problem::new(format!("{} rows are more than a table can have", size.rows))
                 .detail(format!(
-                    "ids are of type integer, so {MAX_ROWS} is the most"
+                    "ids are of type integer, so {ROWS_MAX} is the most"
                 ))
-                .hint("ask for more tables: --tables 8"),
+                .hint(format!("use --rows {ROWS_MAX} or fewer, and more --tables")),
         ),
     }
 }

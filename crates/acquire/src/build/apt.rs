@@ -8,13 +8,10 @@
 use super::archive::published_sha256;
 use crate::address::without_credentials;
 use crate::command;
-use crate::files::{failed, make_directory};
+use crate::files::{failed, make_directory, write_private};
 use deltabench_model::problem::Problem;
 use deltabench_model::target::Release;
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -203,21 +200,6 @@ impl Apt {
             lines => lines.join("; "),
         }))
     }
-}
-
-/// Writes a file that only we can read: an address of the machine's may hold a password, which apt needs.
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(text.as_bytes())
 }
 
 /// `17.11` of `17.11-0+deb13u1`; `None` for what is not released yet (`19~beta2-1`).

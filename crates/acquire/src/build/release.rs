@@ -8,7 +8,7 @@ use crate::Sources;
 use crate::address::without_credentials;
 use crate::cache::Cache;
 use crate::command;
-use crate::files::{failed, make_directory, read_json, remove_tree, write_whole};
+use crate::files::{failed, make_directory, read_json, remove_tree, write_private, write_whole};
 use crate::platform::Platform;
 use crate::tree::sha256_of;
 use crate::versions::{self, Product, Version};
@@ -232,28 +232,31 @@ impl Releases<'_> {
                 .map(drop)
                 .map_err(|error| error.to_string());
         }
-        let mut command = match (self.tools.find("curl"), self.tools.find("wget")) {
+        // Other users see what a program is called with, and the address may hold a password.
+        let asked = into.with_extension("address");
+        let (mut command, text) = match (self.tools.find("curl"), self.tools.find("wget")) {
             (Some(curl), _) => {
                 let mut command = Command::new(curl);
                 command.args(["--fail", "--silent", "--show-error", "--location"]);
                 command.args(["--proto", "=https", "--retry", "2"]);
                 command.args(["--connect-timeout", "20"]);
                 command.args(["--speed-limit", "1000", "--speed-time", "60"]);
-                command.arg("--output").arg(into);
-                command
+                command.arg("--output").arg(into).arg("--config");
+                let quoted = address.replace('\\', "\\\\").replace('"', "\\\"");
+                (command, format!("url = \"{quoted}\"\n"))
             }
             (None, Some(wget)) => {
                 let mut command = Command::new(wget);
                 command.args(["--no-verbose", "--tries=3", "--timeout=60"]);
                 // It cannot be told to stay with https when it is sent on.
                 command.args(["--max-redirect=0", "--output-document"]);
-                command.arg(into);
-                command
+                command.arg(into).arg("--input-file");
+                (command, format!("{address}\n"))
             }
             (None, None) => return Err("neither curl nor wget is installed".to_owned()),
         };
-        let output =
-            command::output(command.arg("--").arg(address)).map_err(|error| error.to_string())?;
+        write_private(&asked, &text).map_err(|error| error.to_string())?;
+        let output = command::output(command.arg(&asked)).map_err(|error| error.to_string())?;
         if output.status.success() {
             return Ok(());
         }

@@ -594,9 +594,14 @@ fn a_download_has_limits_and_its_password_is_neither_told_nor_kept() {
         publish(&world, "17.9");
         let (mirror, log) = (world.path("mirror"), world.path("log"));
         let script = format!(
-            r#"echo "$@" >>{}
-while test $# -gt 1; do case $1 in --output*) into=$2;; esac; shift; done
-cp "{}/${{1#https://u:Long-Secret3@m.example/p/}}" "$into" || {{ echo "no $1" >&2; exit 22; }}"#,
+            r#"echo "$@" >>{0}
+while test $# -gt 0; do
+  case $1 in --output*) into=$2;; --config|--input-file) list=$2;; esac; shift
+done
+stat -c "mode %a" "$list" >>{0}
+address=$(sed 's/^url = "//; s/"$//' "$list")
+cp "{1}/${{address#https://u:Long-Secret3@m.example/p/}}" "$into" ||
+  {{ echo "no $address" >&2; exit 22; }}"#,
             log.display(),
             mirror.display()
         );
@@ -610,8 +615,14 @@ cp "{}/${{1#https://u:Long-Secret3@m.example/p/}}" "$into" || {{ echo "no $1" >&
         );
         let asked = std::fs::read_to_string(&log).unwrap();
         assert!(asked.contains(limits), "{asked}");
+        // Other users see what a program is called with.
+        assert!(!asked.contains("Long-Secret3"), "{asked}");
         assert!(
-            asked.contains("-- https://u:Long-Secret3@m.example/p/v17.9/"),
+            asked
+                .lines()
+                .skip(1)
+                .step_by(2)
+                .all(|line| line == "mode 600"),
             "{asked}"
         );
         let problem = world.resolve("postgres:17.8+plain").unwrap_err();

@@ -24,6 +24,14 @@ pub struct Global {
     pub offline: bool,
 }
 
+/// What was typed, word by word. A path may have bytes that are no text.
+pub fn words() -> Vec<String> {
+    let words = std::env::args_os();
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
+}
+
 impl Global {
     /// Refuses an option that is given both before the command and after it: the parser would take one of the
     /// two and say nothing.

@@ -93,9 +93,9 @@ pub struct ReplayArguments {
     /// Largest database that is copied for writes; those of a larger one are only explained [default: 4GB]
     #[arg(long, value_name = "SIZE")]
     pub copy_limit: Option<String>,
-    /// How often each server draws statistics: several draws show the plans that depend on luck
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
-    pub draws: u32,
+    /// How often each server draws statistics: several draws show the plans that depend on luck [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub draws: Option<u32>,
     /// Time of day of the servers: that of the machine (`now`), of the end of the capture (`capture`), or one
     /// such as '2026-11-23 13:00 UTC' [default: that of the capture, if a statement asks for the time]
     #[arg(long, value_name = "now|capture|TIME")]

@@ -134,6 +134,15 @@ pub struct PgbenchOptions {
     pub scale: Option<u32>,
 }
 
+/// Seconds of a run of a client, or of a slice: up to an hour.
+///
+/// Errors: no number, or one that is out of range.
+fn run_seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse::<f64>().ok();
+    let seconds = seconds.filter(|seconds| (0.01..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| "write a number between 0.01 and 3600".to_owned())
+}
+
 /// `deltabench selfbench`.
 #[derive(Debug, Args)]
 pub struct Selfbench {
@@ -166,7 +175,8 @@ pub struct SelfbenchClient {
         long,
         value_name = "N,N",
         value_delimiter = ',',
-        default_value = "1,4,16,64"
+        default_value = "1,4,16,64",
+        value_parser = clap::value_parser!(u32).range(1..=90)
     )]
     pub clients: Vec<u32>,
     /// Threads of deltabench's client; several are compared with one, too
@@ -179,10 +189,11 @@ pub struct SelfbenchClient {
     )]
     pub jobs: Vec<u32>,
     /// Paired rounds of each row
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8,
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: u32,
     /// Seconds of each client in a round
-    #[arg(long, value_name = "SECONDS", default_value_t = VISIT_SECONDS)]
+    #[arg(long, value_name = "SECONDS", default_value_t = VISIT_SECONDS, value_parser = run_seconds)]
     pub seconds: f64,
     /// Print JSON to this file; `-` is stdout
     #[arg(long, value_name = "FILE")]
@@ -205,10 +216,11 @@ pub struct SelfbenchThreads {
     )]
     pub jobs: Vec<u32>,
     /// Paired rounds of each row
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: u32,
     /// Seconds of each of the two in a round
-    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = run_seconds)]
     pub seconds: f64,
 }
 
@@ -219,15 +231,17 @@ pub struct SelfbenchVerdict {
     #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
     pub target: String,
     /// Pairs of identical servers
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub pairs: u32,
     /// Seconds of sysbench on each server; deltabench gets twice that for both, with loading
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30,
+        value_parser = clap::value_parser!(u32).range(10..=86_400))]
     pub seconds: u32,
     /// Rows of the table
     #[arg(long, value_name = "N", default_value_t = QUICK_ROWS, value_parser = row_count)]
     pub rows: u64,
-    /// Write JSON to this file
+    /// Write JSON here; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// How servers run here
@@ -242,10 +256,11 @@ pub struct SelfbenchCollecting {
     #[arg(long, value_name = "TARGET", default_value = "postgres:18")]
     pub target: String,
     /// Pairs of slices
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20,
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub pairs: u32,
     /// Seconds of a slice
-    #[arg(long, value_name = "SECONDS", default_value_t = 3.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 3.0, value_parser = run_seconds)]
     pub seconds: f64,
     /// How servers run here
     #[command(flatten, next_help_heading = "On this machine")]

@@ -49,8 +49,8 @@ pub struct Shape {
     /// --visit-seconds]
     #[arg(long, value_name = "SECONDS")]
     pub write_seconds: Option<f64>,
-    /// Warm up each visit for this long on each server, for example 10m [default: until every server is
-    /// steady, from 0.2 s on; from 5 s on with --memory]
+    /// Warm up each visit for this long on each server, for example 10m [default: until servers are
+    /// steady against each other, from 0.2 s on; each by itself from 5 s on with --memory]
     #[arg(long, value_name = "TIME")]
     pub warmup: Option<String>,
     /// Target length of a slice [default: 20, 40 with --memory, 1000 with --storage]

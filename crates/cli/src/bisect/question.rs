@@ -106,14 +106,7 @@ impl Wanted {
             }
         };
         if plan.cells.len() != 1 {
-            return Err(Failure::Refused(
-                Problem::new(format!(
-                    "{} workloads cannot be bisected together",
-                    plan.cells.len()
-                ))
-                .detail("each of them may have other culprits")
-                .hint("name one with --only NAME"),
-            ));
+            return Err(Failure::Refused(several(plan.cells.len())));
         }
         // Another command may go on with the same question.
         plan.command.clear();
@@ -169,11 +162,10 @@ impl Points {
                 candidate,
                 variant,
             } => {
-                let found = releases(base, candidate, &available(config)?)?;
+                let variant =
+                    { variant.as_ref() }.map_or_else(String::new, |name| format!("+{name}"));
+                let found = releases((base, candidate), &variant, &available(config)?)?;
                 let named = |release: &Release| {
-                    let variant = variant
-                        .as_ref()
-                        .map_or_else(String::new, |name| format!("+{name}"));
                     point(
                         &format!("postgres:{release}{variant}"),
                         &release.to_string(),
@@ -249,7 +241,16 @@ fn check_of_targets(arguments: &BisectArguments) -> Result<(), Problem> {
             .detail("without a run, bisect does not know what to count")
             .hint("add --only point-query, or -f FILE; `deltabench workloads` lists them"));
     }
-    Ok(())
+    match arguments.only.iter().count() + arguments.workloads.len() {
+        1 => Ok(()),
+        more => Err(several(more)),
+    }
+}
+
+fn several(workloads: usize) -> Problem {
+    Problem::new(format!("{workloads} workloads cannot be bisected together"))
+        .detail("each of them may have other culprits")
+        .hint("name one with --only NAME")
 }
 
 /// The count of both ends.

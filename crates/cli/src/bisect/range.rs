@@ -106,10 +106,11 @@ fn bad(text: &str, why: &str) -> Problem {
 /// first of each later series and, in the candidate's, all up to it. Releases of a series after its first
 /// are no ancestors of the next series.
 ///
-/// Errors: an end that there is not, or a candidate that is older than the base.
+/// Shape:  `variant` as it is written after a release, with its `+`.
+/// Errors: an end that there is not, or a candidate that is not newer than the base.
 pub fn releases(
-    base: &Release,
-    candidate: &Release,
+    (base, candidate): (&Release, &Release),
+    variant: &str,
     all: &[Release],
 ) -> Result<Vec<Release>, Problem> {
     let mut all: Vec<&Release> = all.iter().collect();
@@ -124,10 +125,13 @@ pub fn releases(
         })
     };
     let (base, candidate) = (end(base)?, end(candidate)?);
-    if place(&base) >= place(&candidate) {
+    if place(&base) == place(&candidate) {
+        return Err(Problem::new(format!("both ends are {base}")).hint("name an older base"));
+    }
+    if place(&base) > place(&candidate) {
         return Err(
             Problem::new(format!("{candidate} is not newer than {base}"))
-                .hint(format!("write postgres:{candidate}..{base}")),
+                .hint(format!("write postgres:{candidate}..{base}{variant}")),
         );
     }
     let first_of_series = |release: &Release| {
@@ -210,7 +214,8 @@ mod tests {
             "18.0", "18.2", "18.1", "17.0", "17.2", "17.5", "16.1", "16.4", "9.6.24",
         ];
         let all: Vec<Release> = all.iter().map(|text| text.parse().unwrap()).collect();
-        let found = releases(&base.parse().unwrap(), &candidate.parse().unwrap(), &all)?;
+        let ends = (&base.parse().unwrap(), &candidate.parse().unwrap());
+        let found = releases(ends, "+o3", &all)?;
         let words: Vec<String> = found.iter().map(Release::to_string).collect();
         Ok(words.join(" "))
     }
@@ -226,6 +231,8 @@ mod tests {
         assert_eq!(between("16.4", "17.0").unwrap(), "16.4 17.0");
         assert!(between("17.3", "17.5").unwrap_err().error.contains("17.3"));
         let reversed = between("17.5", "17.0").unwrap_err();
-        assert!(reversed.hint.unwrap().contains("postgres:17.0..17.5"));
+        assert!(reversed.hint.unwrap().contains("postgres:17.0..17.5+o3"));
+        let equal = between("17", "17.5").unwrap_err().to_string();
+        assert!(equal.contains("both ends are 17.5") && equal.contains("older base"));
     }
 }

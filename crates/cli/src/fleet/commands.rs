@@ -158,12 +158,7 @@ fn lab_of(config: &Config, execution: &str) -> Result<Store, Failure> {
 pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     let mut known = known(&arguments.named.execution, config)?;
     if let Some(unit) = arguments.named.unit {
-        if known.lanes.unit(unit).is_none() {
-            return Err(Failure::Refused(
-                Problem::new(format!("{} has no unit {unit}", known.lanes.execution))
-                    .detail(format!("its units are 1 to {}", known.lanes.units.len())),
-            ));
-        }
+        check_unit(&known.lanes, unit).map_err(Failure::Refused)?;
         known.spool.try_again(unit).map_err(Failure::Failed)?;
     }
     let place = (&known.spool, &known.lanes);
@@ -204,6 +199,17 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     }
     let watching = (&submitter, Watching::ForSomebody);
     watch::watch((known.store, config), place, watching)
+}
+
+/// Errors: an execution has no such unit.
+fn check_unit(lanes: &Lanes, unit: u32) -> Result<(), Problem> {
+    if lanes.unit(unit).is_some() {
+        return Ok(());
+    }
+    Err(
+        Problem::new(format!("{} has no unit {unit}", lanes.execution))
+            .detail(format!("its units are 1 to {}", lanes.units.len())),
+    )
 }
 
 /// Lanes with a unit that nobody measures and that may still be. A lane of which nothing is heard any more is
@@ -293,9 +299,8 @@ pub fn cancel(wanted: &str, config: &Config) -> Result<u8, Failure> {
 /// `deltabench fleet logs`.
 pub fn logs(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Failure> {
     let known = known(wanted, config)?;
-    let lane = unit
-        .and_then(|unit| known.lanes.lane_of(unit))
-        .map(|lane| lane.lane);
+    let lane = unit.map(|unit| lane_with(&known.lanes, unit)).transpose();
+    let lane = lane.map_err(Failure::Refused)?.flatten();
     let directory = known.spool.log_directory();
     let entries = std::fs::read_dir(&directory)
         .into_iter()
@@ -310,6 +315,12 @@ pub fn logs(wanted: &str, unit: Option<u32>, config: &Config) -> Result<u8, Fail
         print_stdout(&format!("{}\n{}", file.display(), text.trim_end()))?;
     }
     Ok(0)
+}
+
+/// Errors: an execution has no such unit.
+fn lane_with(lanes: &Lanes, unit: u32) -> Result<Option<u32>, Problem> {
+    check_unit(lanes, unit)?;
+    Ok(lanes.lane_of(unit).map(|lane| lane.lane))
 }
 
 /// The lane whose output a file has. The engine names it: its job, the lane that the job begins with if that
@@ -334,6 +345,23 @@ mod tests {
         assert_eq!(lane("/x/log/17_3.txt"), Some(3));
         assert_eq!(lane("/x/log/n1-17+1001_3.txt"), Some(1004));
         assert_eq!(lane("/x/log/watch.txt"), None);
+    }
+
+    #[test]
+    fn a_unit_that_there_is_not_is_refused_with_those_that_there_are() {
+        let lanes = Lanes {
+            execution: "study".to_owned(),
+            units: vec![deltabench_fleet::lanes::Unit {
+                unit: 1,
+                run: "study-a".to_owned(),
+                plan: deltabench_testkit::small_run::plan(),
+                seconds: 1.0,
+            }],
+            ..Lanes::default()
+        };
+        assert_eq!(lane_with(&lanes, 1), Ok(None));
+        let refused = lane_with(&lanes, 99).unwrap_err().to_string();
+        assert!(refused.contains("study has no unit 99") && refused.contains("1 to 1"));
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub fn insert(mut arguments: InsertArguments, config: &Config) -> Result<u8, Fai
     if arguments.dry_run {
         return Ok(0);
     }
-    ready.measure(false, None, config)
+    ready.measure(false, config)
 }
 
 /// Refuses servers that already run, without connecting to them.

@@ -101,6 +101,13 @@ pub fn of_scripts(paths: &[&PathBuf]) -> Result<Option<PgbenchSetup>, Problem> {
 }
 
 fn tables(arguments: &TableArguments) -> Result<PgbenchTables, Problem> {
+    if arguments.partitions == 0 && arguments.partition_method == PartitionWord::Hash {
+        return Err(
+            Problem::new("--partition-method has no effect without --partitions")
+                .detail("pgbench_accounts has no partitions")
+                .hint("add for example --partitions 10, or leave out --partition-method"),
+        );
+    }
     let init = arguments.init_sql.as_deref().map(|path| {
         source(path).map_err(|problem| Problem {
             hint: Some(

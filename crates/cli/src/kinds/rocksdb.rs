@@ -9,6 +9,7 @@ mod targets;
 
 use self::arguments::{ChainArguments, Exactness, RocksdbArguments};
 use crate::arguments::conditions::{AS_IS, CacheWord, HugePagesWord, LimitArguments, Servers};
+use crate::arguments::global::words;
 use crate::arguments::shape::Ending;
 use crate::clock::seed_from_clock;
 use crate::config::Config;
@@ -17,7 +18,7 @@ use crate::host::{self, check_fits, swept_host};
 use crate::kinds::outlook::show;
 use crate::limits::limits;
 use crate::output::Destinations;
-use crate::ready::Ready;
+use crate::ready::{Ready, asked_of_gate, check_compared};
 use crate::request::{gate, percent, stopping, time};
 use crate::targets::{known_or_named, resolve};
 use deltabench_document::amounts::whole_number;
@@ -48,6 +49,10 @@ pub fn rocksdb(arguments: &RocksdbArguments, config: &Config) -> Result<u8, Fail
             .map_err(Failure::Refused)?,
     };
     sides.check().map_err(Failure::Refused)?;
+    let [worse, _, _, gate] = asked_of_gate(&request.gate);
+    let asked = [worse, gate, (request.same_target, "--same-target")];
+    let is_alone = specs.len() < 2 && sides.caches.len() < 2;
+    check_compared(is_alone, &asked).map_err(Failure::Refused)?;
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
     let library = Library::builtin().map_err(Failure::Failed)?;
     let kind = run_half(&request.work);
@@ -74,6 +79,8 @@ pub fn rocksdb(arguments: &RocksdbArguments, config: &Config) -> Result<u8, Fail
         (host, resolve(&specs, config).map_err(Failure::Refused)?)
     };
     let (base, candidates) = sides.wishes(&found).map_err(Failure::Refused)?;
+    // A version may have only one of the caches.
+    check_compared(candidates.is_empty(), &asked).map_err(Failure::Refused)?;
     let plan =
         planning::plan(request, kind, (&base, &candidates), &library).map_err(Failure::Refused)?;
     let told = outlook::tell(&plan);
@@ -83,7 +90,7 @@ pub fn rocksdb(arguments: &RocksdbArguments, config: &Config) -> Result<u8, Fail
         return Ok(0);
     }
     let ready = Ready::made(plan, host, library, destinations);
-    ready.measure(false, None, config)
+    ready.measure(false, config)
 }
 
 /// The sizes that were asked for.
@@ -259,7 +266,7 @@ fn request(arguments: &RocksdbArguments) -> Result<Request, Problem> {
         work: Work::Rocksdb(setup),
         placebo: !exactness.no_placebo,
         seed: exactness.seed.unwrap_or_else(seed_from_clock),
-        command: std::env::args().collect(),
+        command: words(),
     })
 }
 

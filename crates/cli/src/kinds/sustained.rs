@@ -41,14 +41,28 @@ const LEAST_SLICES: f64 = 10.0;
 
 /// Gives conditions the configuration that passes need, unless the user names one.
 ///
-/// Errors: a time that cannot be read.
+/// Errors: a time that cannot be read; candidates with a configuration beside a base without one, whose
+/// distance of checkpoints would be that of the base.
 pub fn configure(asked: Option<&str>, conditions: &mut Conditions) -> Result<(), Problem> {
     let Some(text) = asked.filter(|_| conditions.configuration.is_none()) else {
         return Ok(());
     };
-    let distance = (seconds(text)? / CHECKPOINTS).max(CHECKPOINT_LEAST_SECONDS);
+    let seconds = seconds(text)?;
+    if conditions.candidate_configuration.is_some() {
+        return Err(
+            Problem::new("--candidate-config and --sustained need --config, too")
+                .detail("without one, all servers of passes get the same distance of checkpoints")
+                .hint(format!(
+                    "name one for the base, for example --config {CONFIGURATION}"
+                )),
+        );
+    }
+    let distance = (seconds / CHECKPOINTS).max(CHECKPOINT_LEAST_SECONDS);
     conditions.configuration = Some(CONFIGURATION.to_owned());
-    let is_set = |text: &String| text.trim_start().starts_with("checkpoint_timeout");
+    let is_set = |text: &String| {
+        let name = text.split('=').next().unwrap_or_default().trim();
+        name.eq_ignore_ascii_case("checkpoint_timeout")
+    };
     if !conditions.settings.iter().any(is_set) {
         let setting = format!("checkpoint_timeout={}s", to_u64(distance));
         conditions.settings.push(setting);
@@ -230,4 +244,38 @@ fn in_passes(
         stopping: Stopping::Fixed,
         ..request
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Alone {
+        #[command(flatten)]
+        conditions: Conditions,
+    }
+
+    fn configured(options: &[&str]) -> Result<Conditions, Problem> {
+        let words = std::iter::once(&"passes").chain(options);
+        let mut conditions = Alone::try_parse_from(words).unwrap().conditions;
+        configure(Some("5m"), &mut conditions).map(|()| conditions)
+    }
+
+    #[test]
+    fn the_distance_of_checkpoints_is_that_of_the_user_if_he_has_one() {
+        let usual = configured(&[]).unwrap();
+        assert_eq!(usual.settings, ["checkpoint_timeout=100s"]);
+        assert_eq!(usual.configuration.as_deref(), Some(CONFIGURATION));
+        for own in ["checkpoint_timeout=30min", " Checkpoint_Timeout = 30min"] {
+            assert_eq!(configured(&["--set", own]).unwrap().settings, [own]);
+        }
+        let other = configured(&["--set", "checkpoint_timeout_x=1"]).unwrap();
+        assert_eq!(other.settings.len(), 2);
+        let refused = configured(&["--candidate-config", "default"]).unwrap_err();
+        assert!(refused.hint.unwrap().contains("--config cx10a"));
+        let both = ["--config", "cx10a", "--candidate-config", "default"];
+        assert!(configured(&both).unwrap().settings.is_empty());
+    }
 }

@@ -9,11 +9,11 @@ use crate::defaults;
 use crate::failure::Failure;
 use crate::kinds::{pgbench, sustained, sustained::Typed};
 use crate::ready::{Sides, carry_out};
-use crate::request::{source, without_workloads};
+use crate::request::{first_given, source, without_workloads};
 use deltabench_model::plan::{CellOrder, DataSize, DataState, WorkloadSource};
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;
-use deltabench_run::planning::{Request, Selection};
+use deltabench_run::planning::{Request, Selection, uses_sbtest};
 use std::path::PathBuf;
 
 /// Runs a new comparison.
@@ -26,6 +26,7 @@ pub fn compare(mut arguments: Compare, config: &Config) -> Result<u8, Failure> {
         conditions: &arguments.conditions,
     };
     let request = request(&arguments).map_err(Failure::Refused)?;
+    check_sizes(&arguments, &request).map_err(Failure::Refused)?;
     carry_out(request, &sides, &arguments.shape, config)
 }
 
@@ -57,6 +58,36 @@ pub fn request(arguments: &Compare) -> Result<Request, Problem> {
         work,
         ..in_passes(arguments, request)?
     })
+}
+
+/// Refuses a size and a state of sysbench's tables that were typed and that nothing uses.
+///
+/// Errors: the first of them.
+fn check_sizes(arguments: &Compare, request: &Request) -> Result<(), Problem> {
+    let scripts_only =
+        request.selection == Selection::Named(Vec::new()) && request.sources.is_empty();
+    if scripts_only && arguments.state == StateWord::Aged {
+        return Err(
+            Problem::new("--state aged is for workloads, and only scripts are measured")
+                .detail("scripts run on freshly loaded tables")
+                .hint("leave out --state"),
+        );
+    }
+    let given = [
+        (arguments.rows.is_some(), "--rows"),
+        (arguments.tables != 1, "--tables"),
+    ];
+    match first_given(&given).filter(|_| !uses_sbtest(request)) {
+        None => Ok(()),
+        Some(option) => Err(Problem::new(format!(
+            "{option} is for sysbench's tables, and no workload uses them"
+        ))
+        .detail("no script has `sbtest` in it")
+        .hint(format!(
+            "leave out {option}; `deltabench pgbench A B --scale N -f my.sql` has pgbench's tables \
+             of another size"
+        ))),
+    }
 }
 
 /// The request with passes without a break, if they are asked for.
@@ -111,5 +142,50 @@ fn selection(arguments: &Compare) -> Selection {
         (true, _) => Selection::All,
         (false, true) => Selection::Named(Vec::new()),
         (false, false) => Selection::Quick,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Alone {
+        #[command(flatten)]
+        compare: Compare,
+    }
+
+    /// Why a script and these options are refused, if they are.
+    fn refusal(script: &str, options: &[&str]) -> Option<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("my.sql");
+        std::fs::write(&file, script).unwrap();
+        let words = ["compare", "a", "b", "--workload", file.to_str().unwrap()];
+        let compare = Alone::try_parse_from(words.iter().chain(options));
+        let compare = compare.unwrap().compare;
+        let request = request(&compare).unwrap();
+        check_sizes(&compare, &request)
+            .err()
+            .map(|problem| problem.error)
+    }
+
+    #[test]
+    fn a_size_that_no_workload_uses_is_refused_if_it_was_typed() {
+        let (own, usual) = ("SELECT 1;", "SELECT c FROM sbtest1 LIMIT 1;");
+        assert_eq!(refusal(own, &[]), None);
+        let sizes = [&["--rows", "10M"], &["--tables", "8"]];
+        for size in sizes {
+            let refused = refusal(own, size).unwrap();
+            assert!(refused.starts_with(&format!("{} is for sysbench's", size[0])));
+            assert_eq!(refusal(usual, size), None);
+            assert_eq!(refusal(own, &[size[0], size[1], "--only", "scan"]), None);
+            assert_eq!(refusal(own, &[size[0], size[1], "--quick"]), None);
+        }
+        let aged = ["--state", "aged"];
+        for script in [own, usual] {
+            assert!(refusal(script, &aged).unwrap().contains("--state aged"));
+        }
+        assert_eq!(refusal(own, &["--state", "aged", "--only", "scan"]), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::clock;
 use super::source::{account_told, settings_told};
-use super::{COPY_LIMIT, consent, timeout};
+use super::{COPY_LIMIT, consent, draws, timeout};
 use crate::amounts::span;
 use crate::arguments::replay::{ReplayArguments, Values};
 use crate::request::time;
@@ -147,7 +147,7 @@ fn sending(
         work.jobs.len(),
         capture.statements.len(),
         match own {
-            true => format!("{} times", arguments.draws),
+            true => format!("{} times", draws(arguments)),
             false => "once".to_owned(),
         },
         timeout(arguments).unwrap_or(0)

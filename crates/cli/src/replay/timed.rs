@@ -3,6 +3,7 @@
 use super::source::Source;
 use super::{Files, answer, as_is, code, json_file, publish, read};
 use crate::amounts::span;
+use crate::arguments::global::words;
 use crate::arguments::replay::ReplayArguments;
 use crate::arguments::results::Resume;
 use crate::bench::{Bench, Measured};
@@ -139,7 +140,7 @@ pub fn measure(
         blocks: timing.blocks,
         delta: timing.delta,
         checksums: request.checksums,
-        command: std::env::args().collect(),
+        command: words(),
     });
     // What is known stays known if the rest is killed.
     write_file(

@@ -1,14 +1,14 @@
 //! `deltabench selfbench verdict`: how often identical servers are called different, by the practice that
 //! deltabench replaces and by deltabench, in turns on the same machine.
 
-use super::target;
+use super::{check_json, target};
 use crate::arguments::selfcheck::SelfbenchVerdict;
 use crate::bench::Bench;
 use crate::clock::{now, run_name, seed_from_clock};
 use crate::config::Config;
-use crate::console::{print_stdout, say, to_json, write_file};
+use crate::console::{is_stdout, print_stdout, say, write_json};
 use crate::failure::Failure;
-use crate::host::swept_host;
+use crate::host::{check_fits, swept_host};
 use crate::interrupt;
 use crate::request::small;
 use crate::store::open_store;
@@ -16,7 +16,7 @@ use deltabench_kinds::run_half;
 use deltabench_model::exit;
 use deltabench_model::plan::{Plan, Stopping};
 use deltabench_model::problem::Problem;
-use deltabench_run::planning::{self, ServerWish};
+use deltabench_run::planning::{self, Request, ServerWish};
 use deltabench_run::session::SessionEnd;
 use deltabench_selfcheck::practice::{
     CalledDifferent, PairVerdict, judged, practice_json, sequential,
@@ -28,7 +28,11 @@ const BLOCKS: u32 = 1000;
 
 /// Runs the pairs and prints both rates.
 pub fn verdict(arguments: &SelfbenchVerdict, config: &Config) -> Result<u8, Failure> {
+    check_json(arguments.json.as_deref()).map_err(Failure::Refused)?;
     let library = Library::builtin().map_err(Failure::Failed)?;
+    let request = request(arguments);
+    let kind = run_half(&request.work);
+    kind.check(&request, &library).map_err(Failure::Refused)?;
     let target = ServerWish::plain(target(&arguments.target, config)?);
     let mut bench = Bench {
         host: swept_host(&arguments.servers, config)?,
@@ -38,6 +42,7 @@ pub fn verdict(arguments: &SelfbenchVerdict, config: &Config) -> Result<u8, Fail
     let mut pairs = Vec::new();
     for pair in 1..=arguments.pairs {
         let plan = plan(arguments, &target, &library).map_err(Failure::Refused)?;
+        check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
         let Some(one) = one_pair(pair, &plan, arguments, &library, &mut bench)? else {
             say("interrupted");
             break;
@@ -48,15 +53,20 @@ pub fn verdict(arguments: &SelfbenchVerdict, config: &Config) -> Result<u8, Fail
     publish(arguments, &pairs)
 }
 
+fn request(arguments: &SelfbenchVerdict) -> Request {
+    let only = vec!["point-query".to_owned()];
+    let mut request = small(only, arguments.rows, BLOCKS, seed_from_clock());
+    request.timing.deadline_seconds = Some(2.0 * f64::from(arguments.seconds));
+    request
+}
+
 /// Both sides as `calibrate` would run them, within the time that the two runs of sysbench take.
 fn plan(
     arguments: &SelfbenchVerdict,
     target: &ServerWish,
     library: &Library,
 ) -> Result<Plan, Problem> {
-    let only = vec!["point-query".to_owned()];
-    let mut request = small(only, arguments.rows, BLOCKS, seed_from_clock());
-    request.timing.deadline_seconds = Some(f64::from(2 * arguments.seconds));
+    let request = request(arguments);
     let kind = run_half(&request.work);
     let sides = (target, std::slice::from_ref(target));
     let mut plan = planning::plan(request, kind, sides, library)?;
@@ -138,10 +148,13 @@ fn publish(arguments: &SelfbenchVerdict, pairs: &[PairVerdict]) -> Result<u8, Fa
             called.by_deltabench,
         ),
     ];
-    print_stdout(&lines.join("\n"))?;
+    let lines = lines.join("\n");
+    match &arguments.json {
+        Some(path) if is_stdout(path) => say(&lines),
+        _ => print_stdout(&lines)?,
+    }
     if let Some(path) = &arguments.json {
-        let json = practice_json(&arguments.target, seconds, pairs);
-        write_file(path, &format!("{}\n", to_json(&json)?))?;
+        write_json(path, &practice_json(&arguments.target, seconds, pairs))?;
     }
     Ok(0)
 }

@@ -36,6 +36,25 @@ fn instructions(cell: &Value) -> &Value {
 }
 
 #[test]
+fn a_count_that_valgrind_cannot_make_is_refused_before_anything_is_fetched() {
+    let lab = Lab::new();
+    let programs = lab.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let valgrind = programs.join("valgrind");
+    std::fs::write(&valgrind, "#!/bin/sh\nexit 1\n").unwrap();
+    std::fs::set_permissions(&valgrind, PermissionsExt::from_mode(0o755)).unwrap();
+    let targets = ["compare", "path:/nowhere/17", "path:/nowhere/18", "--count"];
+    let output = lab
+        .command(&targets)
+        .env("PATH", &programs)
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert!(said.contains("valgrind does not run"), "{said}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn a_server_counted_against_itself_has_the_same_numbers_and_a_killed_count_leaves_nothing() {
     if untested() {
         return;

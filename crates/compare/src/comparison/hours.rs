@@ -15,8 +15,8 @@ pub struct Hours {
     pub another: Ratio,
     /// What it is known from.
     pub from: HoursFrom,
-    /// Whether an assumption about hosts takes part, because too little was measured again. Then no gate and
-    /// nothing that depends on a condition rests on it.
+    /// Whether an assumption about hosts takes part, because too little was measured again. Then no gate
+    /// rests on it, and what depends on a condition says so.
     pub assumed: bool,
     /// Whether it is wider, by a tenth or more, because the ratio clearly goes with the speed of the host:
     /// hours may be as fast as the fast blocks of this run or as slow as its slow ones.

@@ -5,7 +5,7 @@ use crate::calibration_model::Simulation;
 use deltabench_compare::comparison::{
     Comparison, HoursFrom, Metric, MetricComparison, Ratio, Verdict,
 };
-use deltabench_compare::sensitivity::sensitive;
+use deltabench_compare::sensitivity::{Depends, sensitive};
 use deltabench_compare::{
     Earlier, EarlierRun, Repeated, analyse, combine, exit_code, foretell, gate_line,
 };
@@ -516,21 +516,25 @@ fn a_margin_that_is_open_in_the_measured_hour_does_not_pass_in_another_one() {
 }
 
 #[test]
-fn a_ratio_depends_on_a_condition_only_if_no_assumption_takes_part() {
+fn a_ratio_that_depends_on_a_condition_says_if_an_assumption_takes_part() {
     let plan = gated(Gate::default());
-    let depends = |earlier: &[f64]| {
+    let depends = |earlier: &[f64], there: f64| {
         let mut own = session(&plan, 0.7);
         foretell(&mut own, |_, _| Earlier {
             pair: runs_of(earlier),
             ..Earlier::default()
         });
-        let there = session(&plan, 0.95);
+        let there = session(&plan, there);
         let found = sensitive(only_cell(&own), only_cell(&there), Varied::Tcp);
         found.unwrap().depends
     };
     let same = 0.7_f64.ln();
-    assert_eq!(depends(&[same]), None);
-    assert_eq!(depends(&[same, same + 1e-3, same, same]), Some(true));
+    let measured = [same, same + 1e-3, same, same];
+    assert_eq!(depends(&[same], 0.95), Depends::AsAssumed);
+    assert_eq!(depends(&measured, 0.95), Depends::Yes);
+    // Two loads and hours may do as much, by the assumption or by what was measured.
+    assert_eq!(depends(&[same], 0.705), Depends::NotShown);
+    assert_eq!(depends(&measured, 0.7), Depends::NotShown);
 }
 
 #[test]

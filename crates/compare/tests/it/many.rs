@@ -194,6 +194,26 @@ fn not_worse_than_passes_what_excludes_the_loss_and_fails_what_shows_it() {
 }
 
 #[test]
+fn a_loss_beyond_the_margin_is_shown_more_strictly_where_a_width_ended_the_cell() {
+    // One-sided p of a loss of no more than 2 % is 4 %, and 7 % with what a stop at a width takes.
+    let rates = around(0.98 * (-0.0078_f64).exp(), 0.01, 8);
+    let gate = Gate {
+        on: false,
+        not_worse_than: Some(0.02),
+        ..GATE
+    };
+    let code = |stopping| {
+        let plan = Plan {
+            stopping,
+            ..with_gate(&many(1), gate.clone())
+        };
+        exit_code(&compare(&plan, std::slice::from_ref(&rates)))
+    };
+    assert_eq!(code(Stopping::Fixed), 1);
+    assert_eq!(code(Stopping::Precision { half_width: 0.05 }), 3);
+}
+
+#[test]
 fn what_had_no_chance_of_an_answer_passes_no_gate() {
     // A candidate that is 50 times slower fits three blocks into the time, and no verdict.
     let lenient = Gate {

@@ -183,6 +183,7 @@ const EXCLUDED: Excluded = Excluded {
             "rate",
             "background rates are `rates` of [insert]",
         ),
+        ("measurement", "probes", STEPS_END),
         ("measurement", "waits", STEPS_END),
         (
             "limits",

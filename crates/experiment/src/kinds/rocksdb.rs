@@ -194,6 +194,11 @@ const EXCLUDED: Excluded = Excluded {
         ),
         (
             "measurement",
+            "probes",
+            "probes go between operations of a connection: leave this key out",
+        ),
+        (
+            "measurement",
             "waits",
             "a library has no wait events: leave this key out",
         ),

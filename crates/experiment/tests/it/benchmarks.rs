@@ -152,8 +152,10 @@ fn the_published_procedure_has_its_own_times_and_excludes_what_it_has_its_own_of
             .unwrap_err()
             .contains("warmup")
     );
-    let refused = of("sustained = \"5m\"\nwrite_seconds = 5\n", "").unwrap_err();
-    assert!(refused.contains("exclude each other"), "{refused}");
+    for key in ["write_seconds = 5", "probes = true"] {
+        let refused = of(&format!("sustained = \"5m\"\n{key}\n"), "").unwrap_err();
+        assert!(refused.contains("exclude each other"), "{refused}");
+    }
     let rotated = "residence = \"rotated\"\n";
     let found = of(&format!("{rotated}write_seconds = 0.5\n"), "")
         .unwrap()
@@ -535,6 +537,10 @@ const MISTAKES: &[(&str, &str)] = &[
     (
         "[insert]\n[measurement]\nvisit_seconds = 1\n",
         "x.toml:7: the experiment: `visit_seconds` of [measurement] and [insert] exclude each other",
+    ),
+    (
+        "[insert]\n[measurement]\nprobes = true\n",
+        "`probes` of [measurement] and [insert] exclude each other",
     ),
     (
         "[insert]\n[measurement]\nrate = 100\n",

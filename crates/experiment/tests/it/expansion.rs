@@ -120,6 +120,7 @@ fn everything_else_is_told_as_written() {
         checksums: Checksums::AsShipped,
         placement: Some(Placement::Split),
         jobs: Some(2),
+        probes: true,
         waits: 10,
         counters: false,
         count: true,

@@ -86,6 +86,7 @@ transport = "tls"
 checksums = "default"
 placement = "split"
 jobs = 2
+probes = true
 waits = 10
 counters = false
 count = true

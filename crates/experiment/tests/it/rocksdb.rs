@@ -123,6 +123,11 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ),
     (
         "",
+        "[rocksdb]\n[measurement]\nprobes = true\n",
+        "`probes` of [measurement] and [rocksdb] exclude each other",
+    ),
+    (
+        "",
         "[rocksdb]\n[measurement]\ntransport = \"tcp\"\n",
         "`transport` of [measurement] and [rocksdb] exclude each other",
     ),

@@ -150,6 +150,10 @@ fn check_sizes(setup: &InsertSetup) -> Result<(), Problem> {
             .detail("each client deletes the oldest rows of its table while it inserts new ones")
             .hint(format!("use at least --rows {ROWS_MIN}")));
     }
+    if inserted(setup) > ROWS_MAX {
+        return Err(Problem::new("more than 10 billion rows")
+            .hint("lower --rows, --write-rows or --clients"));
+    }
     whole(setup.rows, u64::from(LOAD_BATCH), "--rows")?;
     let writes = [InsertStep::WriteMany, InsertStep::WriteFew];
     if setup.steps.iter().any(|step| writes.contains(step)) {
@@ -163,10 +167,6 @@ fn check_sizes(setup: &InsertSetup) -> Result<(), Problem> {
             );
         }
         whole(setup.write_rows, unit, "--write-rows")?;
-    }
-    if inserted(setup) > ROWS_MAX {
-        return Err(Problem::new("more than 10 billion rows")
-            .hint("lower --rows, --write-rows or --clients"));
     }
     check_partitions(setup)?;
     if setup.turns > TURNS_MAX {
@@ -237,7 +237,8 @@ fn check_steps(steps: &[InsertStep]) -> Result<(), Problem> {
     }
     for (place, step) in steps.iter().enumerate() {
         if steps.iter().take(place).any(|earlier| earlier == step) {
-            return Err(Problem::new(format!("{} is named twice", step.name())));
+            return Err(Problem::new(format!("{} is named twice", step.name()))
+                .hint("leave one of them out"));
         }
     }
     for pair in steps.windows(2) {
@@ -277,7 +278,7 @@ fn check_rates(setup: &InsertSetup) -> Result<(), Problem> {
             ))
             .hint(format!(
                 "use --rates {}",
-                rate.max(1).next_multiple_of(unit)
+                rate.max(1).checked_next_multiple_of(unit).unwrap_or(unit)
             )));
         }
     }
@@ -369,6 +370,17 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn more_rows_than_there_are_numbers_are_too_many() {
+        assert!(refusal(|setup| setup.rows = u64::MAX).contains("10 billion"));
+        assert!(refusal(|setup| setup.write_rows = u64::MAX).contains("10 billion"));
+        let rate = refusal(|setup| {
+            (setup.clients, setup.query_seconds) = (1, 1);
+            setup.steps = InsertStep::published(&[u32::MAX]);
+        });
+        assert!(rate.contains("use --rates 50"), "{rate}");
+    }
+
+    #[test]
     fn the_published_steps_can_be_measured_and_each_is_a_cell() {
         let setup = setup();
         assert_eq!(check(&setup), Ok(()));
@@ -399,7 +411,7 @@ pub(crate) mod tests {
         assert!(refusal(|s| s.rows = 100_000_000_000).contains("10 billion"));
         assert!(refusal(|s| s.steps = vec![InsertStep::Range(110)]).contains("l.i0"));
         assert!(refusal(|s| s.steps.swap(1, 2)).contains("l.x cannot come after l.i1"));
-        assert!(refusal(|s| s.steps.push(InsertStep::Point(500))).contains("twice"));
+        assert!(refusal(|s| s.steps.push(InsertStep::Point(500))).contains("leave one of them"));
         assert!(
             refusal(|s| s.steps.retain(|step| *step != InsertStep::Index))
                 .contains("needs the indexes")

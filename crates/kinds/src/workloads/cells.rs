@@ -38,12 +38,10 @@ fn workload_names(request: &Request, library: &Library) -> Result<Vec<String>, P
         Selection::All => library.published().iter().map(name).collect(),
         Selection::Named(names) => names.clone(),
     };
-    for source in &request.sources {
-        names.push(Definition::parse(&source.file, &source.text)?.name);
-    }
-    if let Some(setup) = request.work.pgbench() {
-        names.extend(setup.mixes.iter().map(|mix| mix.name.clone()));
-    }
+    let own = own_names(request)?;
+    // A file's workload that is also named is no other one: no name means both a file's and a built-in one.
+    names.retain(|name| !own.contains(name));
+    names.extend(own);
     if let (Selection::Named(asked), true) = (&request.selection, published)
         && let Some(other) = asked.iter().find(|name| !names.contains(name))
     {
@@ -56,6 +54,16 @@ fn workload_names(request: &Request, library: &Library) -> Result<Vec<String>, P
     if names.is_empty() {
         return Err(Problem::new("no workload to measure").hint("use --only NAME or --quick"));
     }
+    Ok(names)
+}
+
+/// The workloads that the request's files bring.
+fn own_names(request: &Request) -> Result<Vec<String>, Problem> {
+    let sources = request.sources.iter();
+    let names = sources.map(|source| Ok(Definition::parse(&source.file, &source.text)?.name));
+    let mut names: Vec<String> = names.collect::<Result<_, Problem>>()?;
+    let mixes = request.work.pgbench().map(|setup| &setup.mixes);
+    names.extend(mixes.into_iter().flatten().map(|mix| mix.name.clone()));
     Ok(names)
 }
 
@@ -115,8 +123,8 @@ mod tests {
     use super::*;
     use crate::fixture::{refusal, request, wish};
     use crate::workloads::Workloads;
-    use deltabench_model::plan::Role;
-    use deltabench_run::planning::plan;
+    use deltabench_model::plan::{DataSize, Role, WorkloadSource};
+    use deltabench_run::planning::{check_load, plan};
 
     #[test]
     fn a_plan_has_base_placebo_and_candidates_and_a_cell_for_each_quick_workload() {
@@ -130,7 +138,29 @@ mod tests {
     #[test]
     fn what_cannot_be_measured_is_refused_with_a_way_out() {
         assert!(refusal(|r| r.data.rows = 0).contains("--rows"));
+        let large = |rows, tables| {
+            let unnamed = Request {
+                selection: Selection::Named(Vec::new()),
+                data: DataSize { tables, rows },
+                ..request()
+            };
+            check_load(&unnamed)
+        };
+        let ids = refusal(|r| r.data.rows = 3_000_000_000);
+        assert!(ids.contains("use --rows 2147483647 or fewer"), "{ids}");
+        // Tables of another benchmark have ids of their own.
+        assert_eq!(large(9_000_000_000, 1), Ok(()));
+        assert!(large(1 << 63, 2).unwrap_err().error.contains("10 billion"));
         assert!(refusal(|r| r.clients = vec![0]).contains("zero clients"));
+        let crowd = refusal(|r| r.clients = vec![1, u32::MAX]);
+        assert!(crowd.contains("use --clients 10000 or fewer"), "{crowd}");
+        for slice_ms in [0, 60_001] {
+            let slices = refusal(|r| r.timing.slice_ms = slice_ms);
+            assert!(
+                slices.contains("use --slice-ms between 1 and 60000"),
+                "{slices}"
+            );
+        }
         let many = Request {
             clients: vec![1000],
             ..request()
@@ -182,6 +212,32 @@ mod tests {
             let said = of(change).unwrap_err().to_string();
             assert!(said.contains("--probes"), "{said}");
         }
+    }
+
+    #[test]
+    fn a_workload_of_a_file_that_is_also_named_is_measured_once() {
+        let builtin = Library::builtin().unwrap();
+        let text = builtin.get("scan").unwrap().text();
+        let source = |name: &str| WorkloadSource {
+            file: format!("{name}.toml"),
+            text: text.replacen("\"scan\"", &format!("\"{name}\""), 1),
+        };
+        let names = |only: &[&str], files: &[&str]| {
+            let mut request = request();
+            let only = only.iter().map(|name| (*name).to_owned());
+            request.selection = Selection::Named(only.collect());
+            request.sources = files.iter().map(|name| source(name)).collect();
+            let library = Library::builtin().unwrap();
+            let library = library.extended(&request.sources, &request.work).unwrap();
+            let found = cells(&request, &library)?.into_iter();
+            Ok::<_, Problem>(found.map(|cell| cell.workload).collect::<Vec<_>>())
+        };
+        // As a night tries again what it suspects of its file.
+        assert_eq!(names(&["mine"], &["mine"]).unwrap(), ["mine"]);
+        let both = names(&["mine", "point-query"], &["mine", "other"]);
+        assert_eq!(both.unwrap(), ["point-query", "mine", "other"]);
+        let twice = names(&["scan", "scan"], &[]).unwrap_err();
+        assert!(twice.error.contains("named twice"), "{twice}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use deltabench_model::units::{count, index, to_f64, to_u64};
 use deltabench_proc::writeback::Writeback;
 use deltabench_run::load::{DataSet, Making, making, states, states_read, uses_work};
 use deltabench_run::occupancy::{AtOnce, DISK_BESIDE, Needs, Occupancy, PlannedTime, wal_max};
-use deltabench_run::visit::TURNS;
+use deltabench_run::visit::{ROUNDS_MIN, TURNS};
 use std::collections::BTreeSet;
 
 /// Size of a state's tables against freshly loaded ones.
@@ -207,10 +207,15 @@ fn measuring_seconds(plan: &Plan, renewal: f64, held: Occupancy) -> f64 {
     let beside = to_f64(warmups) * watched * plan.timing.warmup_seconds
         + VISIT_SECONDS
         + f64::from(sampled) / 1e3;
+    // However long its slices are, a visit has so many; a pass is as long as it was asked to be.
+    let least = match plan.timing.sustained {
+        true => 0.0,
+        false => to_f64(ROUNDS_MIN) * f64::from(plan.timing.slice_ms) / 1e3,
+    };
     let visits = plan
         .cells
         .iter()
-        .map(|cell| plan.timing.visit_of(cell) + beside);
+        .map(|cell| plan.timing.visit_of(cell).max(least) + beside);
     let block = visits.sum::<f64>()
         + to_f64(count(renewed)) * renewal
         + to_f64(count(starts)) * RESTART_SECONDS;
@@ -265,6 +270,17 @@ mod tests {
         plan.timing.write_seconds = Some(plan.timing.visit_seconds + 10.0);
         let more = f64::from(plan.timing.blocks) * 3.0 * 10.0;
         assert!((whole(&plan) - before - more).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_visit_has_a_least_number_of_slices_however_long_they_are() {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        let whole = |plan: &Plan| measuring_seconds(plan, 0.5, Occupancy::Together);
+        let before = whole(&plan);
+        plan.timing.slice_ms = 60_000;
+        let more = 300.0 - plan.timing.visit_seconds;
+        let visits = f64::from(plan.timing.blocks) * 3.0;
+        assert!((whole(&plan) - before - visits * more).abs() < 1e-6);
     }
 
     #[test]

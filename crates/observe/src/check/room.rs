@@ -111,7 +111,7 @@ fn huge_pages(facts: &HostFacts) -> Check {
         (0, None) => Check::unknown(KIND, TITLE),
         (0, Some(false)) => Check::fine(KIND, TITLE, "none free").found(
             Severity::Note,
-            "without them the spread between restarts is about twice as large",
+            "production often has them, and the spread between restarts may be larger without them",
             "run as root, or reserve them: sysctl vm.nr_hugepages=1024",
         ),
         (free, _) => Check::fine(KIND, TITLE, format!("{free} of {size} free")),

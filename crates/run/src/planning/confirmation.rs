@@ -64,6 +64,7 @@ pub fn confirmation(
     // Nobody reads counts for it.
     again.observing.counted_after = None;
     again.observing.sensitivity = false;
+    again.observing.confirmed_after = None;
     again.confirms = Some(run.to_owned());
     // Of a run from before it: what lies in the pages of the installed file would only recur.
     again.own_executables = true;
@@ -111,6 +112,7 @@ mod tests {
         plan.own_executables = false;
         plan.timing.deadline_seconds = Some(60.0);
         plan.observing.counted_after = Some(CountedAfter::Changed);
+        plan.observing.confirmed_after = Some(0);
         let places = (0..8).flat_map(|block| (0..5).map(move |round| (block, round)));
         let slices: Vec<Slice> = places
             .flat_map(|(block, round)| {
@@ -138,6 +140,7 @@ mod tests {
         );
         assert_eq!(again.timing.deadline_seconds, None);
         assert_eq!(again.observing.counted_after, None);
+        assert_eq!(again.observing.confirmed_after, None);
         // The first run's δ, which was the smallest step: noise is not asked again.
         assert!(!again.delta_from_noise && (again.delta - 0.02).abs() < 1e-12);
         let equal = analyse(&plan, &[], Vec::new());

@@ -84,6 +84,7 @@ fn with(varied: Varied, cells: Vec<Cell>, run: &str, plan: &Plan) -> Plan {
     // Nobody reads counts for it, and what it depends on itself nobody asked.
     other.observing.counted_after = None;
     other.observing.sensitivity = false;
+    other.observing.confirmed_after = None;
     other.sensitivity = Some(SensitivityPart {
         of: run.to_owned(),
         varied,

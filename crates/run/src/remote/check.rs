@@ -117,7 +117,7 @@ fn check_plan(plan: &Plan, all: bool) -> Result<(), Problem> {
         return Err(cannot(
             "pinning to cores",
             "deltabench pins only its own processes",
-            "leave out the server's cores",
+            "leave out --pin",
         ));
     }
     if all && plan.transport != Transport::Socket {

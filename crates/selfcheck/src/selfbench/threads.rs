@@ -115,20 +115,35 @@ impl Done {
     }
 }
 
+/// Refuses more threads than this process has cores for.
+///
+/// Errors: the first such number.
+pub fn check_cores(jobs: &[u32]) -> Result<(), Problem> {
+    let cores = own_affinity().map_err(|error| cannot(&error))?;
+    jobs.iter()
+        .try_for_each(|jobs| chosen(*jobs, &cores).map(drop))
+}
+
+/// A core for each thread.
+///
+/// Errors: there are fewer.
+fn chosen(jobs: u32, cores: &[usize]) -> Result<&[usize], Problem> {
+    let chosen = { usize::try_from(jobs).ok() }.and_then(|jobs| cores.get(..jobs));
+    chosen.filter(|chosen| !chosen.is_empty()).ok_or_else(|| {
+        Problem::new(format!("{jobs} threads need {jobs} cores"))
+            .detail(format!("this process may use {}", cores.len()))
+            .hint(format!("use --jobs {} or fewer", cores.len()))
+    })
+}
+
 /// Measures each number of threads against one, in turns; the order changes from round to round.
 /// `directory` takes the sockets of the stubs.
 ///
 /// Errors: fewer cores than threads, a stub that cannot listen.
 pub fn threads(request: &ThreadsRequest, directory: &Path) -> Result<Vec<ThreadsRow>, Problem> {
     let cores = own_affinity().map_err(|error| cannot(&error))?;
-    let rows = request.jobs.iter().map(|&jobs| {
-        let chosen = { usize::try_from(jobs).ok() }.and_then(|jobs| cores.get(..jobs));
-        let Some(chosen) = chosen.filter(|chosen| !chosen.is_empty()) else {
-            return Err(Problem::new(format!("{jobs} threads need {jobs} cores"))
-                .detail(format!("this process may use {}", cores.len())));
-        };
-        row(request, chosen, directory)
-    });
+    let rows = request.jobs.iter();
+    let rows = rows.map(|&jobs| row(request, chosen(jobs, &cores)?, directory));
     let rows = rows.collect();
     restore(&cores).map_err(|error| cannot(&error))?;
     rows

@@ -29,6 +29,16 @@ pub fn apply(
     let Some(own) = &experiment.kinds.pgbench else {
         return Ok(());
     };
+    // Mode, variables and tables are those of one set of scripts.
+    if let Some(script) = request.work.script_sources().next() {
+        let what = format!(
+            "{} is a script in `files` of [workloads], beside [pgbench]",
+            script.file
+        );
+        return Err(Problem::new(what)
+            .detail("all scripts of a run are sent alike, on the tables of [pgbench]")
+            .hint("write it into `scripts` of [pgbench]"));
+    }
     let setup = setup(own, part.scale, request.limits.memory_bytes, directory)?;
     if experiment.workloads.is_empty() {
         request.data = DataSize {
@@ -103,6 +113,27 @@ fn growth(tables: &PgbenchTables) -> Growth {
 mod tests {
     use super::*;
     use deltabench_experiment::kinds::ScaleFactor;
+
+    #[test]
+    fn a_script_of_workloads_beside_those_of_pgbench_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("my.sql"), "SELECT 1;").unwrap();
+        let request = |files: &str| {
+            let text = format!(
+                "format = \"deltabench.experiment\"\nversion = 1\nname = \"x\"\n\
+                 servers = [{{ target = \"postgres:17\" }}, {{ target = \"postgres:18\" }}]\n\
+                 [workloads]\nonly = [\"scan\"]\n{files}\n[pgbench]\nscripts = [\"select\"]\n"
+            );
+            let study = Experiment::read("x.toml", &text, None).unwrap();
+            let library = deltabench_workload::Library::builtin().unwrap();
+            let parts = study.parts();
+            crate::kinds::request_of(&study, &parts[0], 7, directory.path(), &library)
+        };
+        assert_eq!(request("").unwrap().work.script_sources().count(), 1);
+        let refused = request("files = [\"my.sql\"]").unwrap_err();
+        assert!(refused.error.contains("my.sql is a script in `files`"));
+        assert!(refused.hint.unwrap().contains("`scripts` of [pgbench]"));
+    }
 
     #[test]
     fn half_the_memory_is_tables_of_that_size() {

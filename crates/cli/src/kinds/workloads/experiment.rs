@@ -113,6 +113,7 @@ fn measurement(experiment: &Experiment, compare: &mut Compare) {
     compare.shape.warmup.clone_from(&wanted.warmup);
     compare.shape.slice_ms = wanted.slice_ms;
     compare.rate = wanted.rate;
+    compare.shape.probes = wanted.probes;
     compare.shape.waits = (wanted.waits > 0).then_some(wanted.waits);
     compare.shape.counts = CountArguments {
         count: wanted.count,
