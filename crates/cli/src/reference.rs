@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::text::paragraph;
 use clap::CommandFactory;
 use deltabench_model::counter::SERIES;
+use deltabench_model::finding::FINDINGS;
 use deltabench_model::metric::{Basis, METRICS, MetricInfo};
 use deltabench_model::problem::Problem;
 use std::collections::BTreeMap;
@@ -53,6 +54,7 @@ pub fn reference() -> Result<u8, Failure> {
         ("commands.md", commands_page()),
         ("metrics.md", metrics_page()),
         ("export.md", export_page()),
+        ("findings.md", findings_page()),
     ]);
     let json = serde_json::to_string_pretty(&pages).map_err(|error| {
         let problem = Problem::new("the pages cannot be written as JSON");
@@ -96,6 +98,28 @@ fn commands_page() -> String {
     for command in subcommands.get_subcommands() {
         if !BENCHMARKS.contains(&command.get_name()) {
             commands(&mut page, "deltabench", command, 2);
+        }
+    }
+    page
+}
+
+fn findings_page() -> String {
+    let mut page = page(
+        "Findings",
+        "What a report says beside its numbers: how the sides differ, what is to be known of the host and of \
+         the method. Each has a word, which JSON, stores and pages keep, and a text with the facts of its run. \
+         [Reading a report](../guide/reading.md#the-notes) says in which order they come.",
+    );
+    for (title, findings) in [
+        ("Of every run", FINDINGS),
+        ("Of one kind of benchmark", &deltabench_kinds::FINDINGS),
+    ] {
+        let _ = write!(
+            page,
+            "\n## {title}\n\n| finding | what it says |\n|---|---|\n"
+        );
+        for (word, meaning) in findings {
+            let _ = writeln!(page, "| `{word}` | {} |", meaning.trim());
         }
     }
     page

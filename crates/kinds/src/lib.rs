@@ -41,6 +41,102 @@ pub const FORMS: [Form; 3] = [
 /// Tables of an export that only some kind has.
 pub const TABLES: [ExportTable; 3] = insert::shown::TABLES;
 
+/// Findings that only some kind has: the word of each, and what it means.
+pub const FINDINGS: [(&str, &str); 23] = [
+    (
+        "tables-inconsistent",
+        "Tables do not hold what the workload promises; the run is unfit.",
+    ),
+    (
+        "sustained-background",
+        "What checkpoints and autovacuum did in a pass without a break.",
+    ),
+    (
+        "disturbed-passes",
+        "Other load disturbed most slices of a pass, and none was left out.",
+    ),
+    (
+        "pgbench-not-frozen",
+        "Rows of pgbench's tables are not frozen on a version, as others have them.",
+    ),
+    (
+        "pgbench-contention",
+        "There are fewer branches than clients, so transactions may wait for rows.",
+    ),
+    (
+        "orders-derived",
+        "The transactions of order entry are derived from TPC-C, and are none of its results.",
+    ),
+    (
+        "orders-contention",
+        "More clients than warehouses work on them, so transactions wait for rows.",
+    ),
+    (
+        "disturbed-steps",
+        "Other load disturbed whole steps, and none was left out.",
+    ),
+    (
+        "disturbed-tests",
+        "Other load disturbed tests of the published procedure, and none was left out.",
+    ),
+    (
+        "unpaired-runs",
+        "Each server ran alone, one after another: drift of the machine is in each ratio.",
+    ),
+    (
+        "compression-differs",
+        "Libraries of RocksDB have other compression libraries, or lack one.",
+    ),
+    (
+        "options-left-out",
+        "A version of RocksDB does not know an option, and ran without it.",
+    ),
+    (
+        "options-differ",
+        "Options of RocksDB differ that nobody set.",
+    ),
+    (
+        "options-differ-harmless",
+        "The same of options that hardly change results.",
+    ),
+    (
+        "options-only-in-base",
+        "Options of RocksDB that the candidate does not know.",
+    ),
+    (
+        "options-only-in-candidate",
+        "Options of RocksDB that the base does not know.",
+    ),
+    (
+        "block-cache-not-as-asked",
+        "A target of RocksDB has another block cache than was asked for.",
+    ),
+    (
+        "block-cache-differs",
+        "Two targets of RocksDB have unlike block caches.",
+    ),
+    (
+        "fits-in-memory",
+        "The data fit into memory, so reads do not reach the disk.",
+    ),
+    (
+        "engine-not-closed",
+        "A process of RocksDB did not close its database as it should.",
+    ),
+    (
+        "engine-warning",
+        "What the library of RocksDB logged as a warning.",
+    ),
+    (
+        "other-work",
+        "Reads of the same keys hit and missed other blocks: it is not the same work.",
+    ),
+    (
+        "lsm-shape-differs",
+        "Trees of RocksDB that were read differ in shape.",
+    ),
+];
+
 /// How the records of a kind are read.
 pub fn reader(work: &Work) -> &'static dyn Reader {
     run_half(work).reader()

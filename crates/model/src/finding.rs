@@ -18,12 +18,12 @@ pub enum Severity {
 
 /// What findings are about, each with its word in stores and reports.
 macro_rules! kinds {
-    ($($(#[$meaning:meta])* $name:ident = $word:literal,)*) => {
+    ($($(#[doc = $meaning:literal])* $name:ident = $word:literal,)*) => {
         /// What a finding is about. The word is stable: stores and reports keep it.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(from = "String", into = "String")]
         pub enum FindingKind {
-            $($(#[$meaning])* $name,)*
+            $($(#[doc = $meaning])* $name,)*
             /// A matter of one kind of benchmark, or of another version of deltabench: its word.
             Own(Cow<'static, str>),
         }
@@ -37,6 +37,9 @@ macro_rules! kinds {
                 }
             }
         }
+
+        /// Every word that is not of one kind of benchmark, with what it means.
+        pub const FINDINGS: &[(&str, &str)] = &[$(($word, concat!($($meaning),*)),)*];
 
         impl From<String> for FindingKind {
             fn from(word: String) -> Self {

@@ -49,7 +49,7 @@ pub fn check(arguments: &ReplayArguments, specs: &[TargetSpec]) -> Result<(), Pr
 fn refused(
     arguments: &ReplayArguments,
     specs: &[TargetSpec],
-) -> [(bool, &'static str, &'static str); 12] {
+) -> [(bool, &'static str, &'static str); 10] {
     let agent = |spec: &TargetSpec| match spec {
         TargetSpec::Dsn(remote) => remote.agent.is_some(),
         _ => false,
@@ -95,16 +95,6 @@ fn refused(
             arguments.draws.is_some(),
             "--draws",
             "deltabench does not analyse tables there, and takes the statistics that they have",
-        ),
-        (
-            arguments.server_user.is_some(),
-            "--server-user",
-            "deltabench starts no server",
-        ),
-        (
-            arguments.cluster_dir.is_some(),
-            "--cluster-dir",
-            "deltabench starts no server",
         ),
         (
             specs.iter().any(agent),

@@ -475,8 +475,6 @@ fn what_cannot_be_replayed_is_refused_before_a_server_starts() {
         ("--config", vec![dsn, dsn, "--candidate-config", "default"]),
         ("--checksums", vec![dsn, dsn, "--checksums", "on"]),
         ("--draws", vec![dsn, dsn, "--draws", "3"]),
-        ("--server-user", vec![dsn, dsn, "--server-user", "nobody"]),
-        ("--cluster-dir", vec![dsn, dsn, "--cluster-dir", "/tmp"]),
         ("agent=", vec![dsn, with_agent]),
     ] {
         let message = format!("{option} does not apply to servers that already run");

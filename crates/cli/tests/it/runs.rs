@@ -215,7 +215,7 @@ fn a_host_without_room_is_a_refusal() {
         "postgres:14",
         "postgres:18",
         "--rows",
-        "3000000000",
+        "2000000000",
     ];
     let output = lab.run(&much);
     let errors = text(&output.stderr);

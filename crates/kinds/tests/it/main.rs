@@ -15,6 +15,7 @@ mod builder;
 #[allow(dead_code)]
 #[path = "../../../compare/tests/it/calibration_model.rs"]
 mod calibration_model;
+mod findings;
 mod insert;
 mod insert_model;
 mod insert_servers;
