@@ -106,9 +106,9 @@ fn commands_page() -> String {
 fn findings_page() -> String {
     let mut page = page(
         "Findings",
-        "What a report says beside its numbers: how the sides differ, what is to be known of the host and of \
-         the method. Each has a word, which JSON, stores and pages keep, and a text with the facts of its run. \
-         [Reading a report](../guide/reading.md#the-notes) says in which order they come.",
+        "What a report says beside its numbers: how the sides differ, what is to be known of the host and \
+         of the method. Each has a word, which JSON, stores and pages keep, and a text with the facts of its \
+         run. [Reading a report](../guide/reading.md#the-notes) says in which order they come.",
     );
     for (title, findings) in [
         ("Of every run", FINDINGS),

@@ -26,9 +26,10 @@ pub enum Depends {
     Yes,
     /// It does if loads and hours do no more than is assumed.
     AsAssumed,
-    /// Two loads and hours may do as much.
+    /// The blocks show no difference, or none that is larger than what loads and hours do, as measured.
     NotShown,
-    /// Too few blocks, or another condition that nothing can be said of.
+    /// Too few blocks, a condition that nothing can be said of, or a difference that loads and hours may make
+    /// if they do what is assumed.
     Unknown,
 }
 
@@ -54,21 +55,26 @@ pub fn sensitive(
     let found = difference_between(&[&here.blocks], &[&there.blocks]).ok();
     let level = own.interval_level.max(other.interval_level);
     let centre = (there.ratio.estimate / here.ratio.estimate).ln();
-    let against = ratio(centre, found.as_ref(), level.max(LEVEL_DIFFERENT));
+    let of_blocks = ratio(centre, found.as_ref(), level.max(LEVEL_DIFFERENT));
     let hours = here.hours.as_ref();
     let another = hours.map(|hours| ratio(centre, Some(&hours.apart.around(centre)), level));
     let against = match &another {
-        Some(another) => against.outer(another),
-        None => against,
+        Some(another) => of_blocks.outer(another),
+        None => of_blocks,
     };
     let enough = here.blocks.len().min(there.blocks.len()) >= MIN_BLOCKS;
-    let known = against.ci95.filter(|_| enough && other.says_something());
-    let differs = known.map(|(low, high)| low > 1.0 || high < 1.0);
-    let depends = match (differs, hours) {
-        (Some(false), _) => Depends::NotShown,
-        (Some(true), Some(hours)) if hours.assumed => Depends::AsAssumed,
-        (Some(true), Some(_)) => Depends::Yes,
-        (Some(true), None) | (None, _) => Depends::Unknown,
+    let differs = |ratio: &Ratio| {
+        let known = ratio.ci95.filter(|_| enough && other.says_something());
+        known.map(|(low, high)| low > 1.0 || high < 1.0)
+    };
+    let assumed = hours.is_none_or(|hours| hours.assumed);
+    let depends = match (differs(&of_blocks), differs(&against)) {
+        (Some(true), Some(true)) if !assumed => Depends::Yes,
+        (Some(true), Some(true)) if hours.is_some() => Depends::AsAssumed,
+        // Blocks show it, and nobody has measured whether hours do as much.
+        (Some(true), _) if assumed => Depends::Unknown,
+        (None, _) => Depends::Unknown,
+        _ => Depends::NotShown,
     };
     Some(Sensitive {
         varied,

@@ -115,7 +115,7 @@ fn lines(cell: &CellComparison, found: &[Sensitive], plan: &Plan) -> Vec<Line> {
     lines.extend(found.iter().map(|one| {
         let depends = match one.depends {
             Depends::Yes => "depends on it",
-            Depends::AsAssumed => "depends on it, if hours differ as assumed",
+            Depends::AsAssumed => "depends (assumed)",
             Depends::NotShown => "does not show it",
             Depends::Unknown => "cannot tell",
         };
