@@ -299,10 +299,11 @@ impl Bench {
             say("nothing to confirm: no cell is slower or faster by at most 5 % and not withdrawn");
             return Ok((SessionEnd::Finished, None));
         };
-        say(&format!(
-            "measuring {} cells again, on a fresh load",
-            confirmation.cells.len()
-        ));
+        let what = match confirmation.cells.len() {
+            1 => "a cell".to_owned(),
+            several => format!("{several} cells"),
+        };
+        say(&format!("measuring {what} again, on a fresh load"));
         let reached = self.store.reached(run).map_err(store_problem)?;
         let ended = reached.map_or(0, |reached| reached.state_unix_ms);
         let command = format!("deltabench confirm {run}");

@@ -10,7 +10,7 @@ use crate::invalidate::mark;
 use crate::output::analyse_run;
 use crate::rebased::relative_to;
 use crate::replay;
-use crate::request::percent;
+use crate::request::{first_given, percent};
 use crate::store::{measured_now, open, state_word, store_problem};
 use crate::study::{self, Wanted};
 use crate::targets::resolve;
@@ -126,9 +126,9 @@ fn no_other_question(arguments: &Report, what: &str) -> Result<(), Failure> {
         (arguments.costs, "--costs"),
         (arguments.by.is_some(), "--by"),
     ];
-    match of_runs.iter().find(|(is_given, _)| *is_given) {
+    match first_given(&of_runs) {
         None => Ok(()),
-        Some((_, option)) => Err(Failure::Refused(
+        Some(option) => Err(Failure::Refused(
             Problem::new(format!("{option} is for the report of a run"))
                 .detail(format!("this is {what}"))
                 .hint(format!("leave out {option}")),

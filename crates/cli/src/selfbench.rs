@@ -7,10 +7,11 @@ use crate::arguments::selfcheck::{
     Selfbench, SelfbenchClient, SelfbenchCollecting, SelfbenchCommand, SelfbenchThreads,
 };
 use crate::config::Config;
-use crate::console::{check_writable, is_stdout, print_stdout, say, write_json};
+use crate::console::{is_stdout, print_stdout, say, write_json};
 use crate::crosscheck::with_interval;
 use crate::failure::Failure;
 use crate::host::swept_host;
+use crate::output::check_files;
 use crate::targets::resolve_servers;
 use deltabench_driver::peer::Peer;
 use deltabench_model::installation::Installation;
@@ -19,7 +20,6 @@ use deltabench_model::problem::Problem;
 use deltabench_selfcheck::MeanRatio;
 use deltabench_selfcheck::selfbench as selfcheck;
 use deltabench_selfcheck::selfbench::{SelfbenchJson, SelfbenchRequest, ThreadsRequest};
-use std::path::Path;
 
 /// `deltabench selfbench`.
 pub fn selfbench(arguments: &Selfbench, config: &Config) -> Result<u8, Failure> {
@@ -99,14 +99,6 @@ fn threads(arguments: &SelfbenchThreads) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Refuses a file for JSON that cannot be written.
-fn check_json(path: Option<&Path>) -> Result<(), Problem> {
-    match path {
-        Some(path) if !is_stdout(path) => check_writable(path),
-        _ => Ok(()),
-    }
-}
-
 /// The server to run against.
 fn target(name: &str, config: &Config) -> Result<Installation, Failure> {
     let spec = name.parse().map_err(Failure::Refused)?;
@@ -124,7 +116,7 @@ fn client(arguments: &SelfbenchClient, config: &Config) -> Result<u8, Failure> {
                 .hint("scripts/install-peers.sh installs them through the package manager"),
         ));
     }
-    check_json(arguments.json.as_deref()).map_err(Failure::Refused)?;
+    check_files(arguments.json.as_deref(), None).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
     let request = SelfbenchRequest {
         installation: target(&arguments.target, config)?,

@@ -330,6 +330,7 @@ mod tests {
         assert_eq!(code(Verdict::Unfit, Verdict::NoChange), 4);
         assert_eq!(code_of(&[], &[0, 3]), 3);
     }
+
     #[test]
     fn a_bisection_is_found_as_one_whatever_is_asked_of_its_report() {
         let lab = tempfile::tempdir().unwrap();

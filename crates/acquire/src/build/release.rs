@@ -256,7 +256,9 @@ impl Releases<'_> {
             (None, None) => return Err("neither curl nor wget is installed".to_owned()),
         };
         write_private(&asked, &text).map_err(|error| error.to_string())?;
-        let output = command::output(command.arg(&asked)).map_err(|error| error.to_string())?;
+        let output = command::output(command.arg(&asked));
+        std::fs::remove_file(&asked).map_err(|error| error.to_string())?;
+        let output = output.map_err(|error| error.to_string())?;
         if output.status.success() {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! `deltabench selfbench verdict`: how often identical servers are called different, by the practice that
 //! deltabench replaces and by deltabench, in turns on the same machine.
 
-use super::{check_json, target};
+use super::target;
 use crate::arguments::selfcheck::SelfbenchVerdict;
 use crate::bench::Bench;
 use crate::clock::{now, run_name, seed_from_clock};
@@ -10,6 +10,7 @@ use crate::console::{is_stdout, print_stdout, say, write_json};
 use crate::failure::Failure;
 use crate::host::{check_fits, swept_host};
 use crate::interrupt;
+use crate::output::check_files;
 use crate::request::small;
 use crate::store::open_store;
 use deltabench_kinds::run_half;
@@ -28,7 +29,7 @@ const BLOCKS: u32 = 1000;
 
 /// Runs the pairs and prints both rates.
 pub fn verdict(arguments: &SelfbenchVerdict, config: &Config) -> Result<u8, Failure> {
-    check_json(arguments.json.as_deref()).map_err(Failure::Refused)?;
+    check_files(arguments.json.as_deref(), None).map_err(Failure::Refused)?;
     let library = Library::builtin().map_err(Failure::Failed)?;
     let request = request(arguments);
     let kind = run_half(&request.work);

@@ -5,7 +5,6 @@ use crate::bisecting::{answer, prebuilt};
 use crate::counting::untested;
 use crate::lab::{Lab, text};
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt;
 
 fn of<'a>(answer: &'a Value, list: &str, field: &str) -> Vec<&'a str> {
     let all = answer[list].as_array().unwrap().iter();
@@ -15,11 +14,7 @@ fn of<'a>(answer: &'a Value, list: &str, field: &str) -> Vec<&'a str> {
 #[test]
 fn a_search_by_time_needs_no_valgrind() {
     let lab = Lab::new();
-    let programs = lab.path().join("programs");
-    std::fs::create_dir(&programs).unwrap();
-    let valgrind = programs.join("valgrind");
-    std::fs::write(&valgrind, "#!/bin/sh\nexit 1\n").unwrap();
-    std::fs::set_permissions(&valgrind, PermissionsExt::from_mode(0o755)).unwrap();
+    let programs = lab.valgrind("exit 1");
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     // Both ends are one server, so nothing is measured.
     let same = format!("path:{}", prebuilt(&lab, "postgres:14").display());

@@ -3,7 +3,6 @@
 use crate::lab::{Lab, TINY, join, signal, text};
 use crate::rocksdb::libraries;
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// Shortest useful count.
@@ -38,11 +37,7 @@ fn instructions(cell: &Value) -> &Value {
 #[test]
 fn a_count_that_valgrind_cannot_make_is_refused_before_anything_is_fetched() {
     let lab = Lab::new();
-    let programs = lab.path().join("programs");
-    std::fs::create_dir(&programs).unwrap();
-    let valgrind = programs.join("valgrind");
-    std::fs::write(&valgrind, "#!/bin/sh\nexit 1\n").unwrap();
-    std::fs::set_permissions(&valgrind, PermissionsExt::from_mode(0o755)).unwrap();
+    let programs = lab.valgrind("exit 1");
     let targets = ["compare", "path:/nowhere/17", "path:/nowhere/18", "--count"];
     let output = lab
         .command(&targets)
@@ -164,12 +159,7 @@ fn indexes_are_created_again_only_when_those_before_are_gone() {
 
 /// A comparison whose count begins and fails: the `valgrind` that it finds knows only its version.
 fn compared_without_its_count(lab: &Lab) -> String {
-    let programs = lab.path().join("programs");
-    std::fs::create_dir(&programs).unwrap();
-    let valgrind = programs.join("valgrind");
-    let script = "#!/bin/sh\n[ \"$1\" = --version ] && echo valgrind-0.1\n";
-    std::fs::write(&valgrind, script).unwrap();
-    std::fs::set_permissions(&valgrind, PermissionsExt::from_mode(0o755)).unwrap();
+    let programs = lab.valgrind("[ \"$1\" = --version ] && echo valgrind-0.1");
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let compare = ["compare", "postgres:18", "postgres:18", "--same-target"];
     let fixed = [

@@ -180,6 +180,17 @@ fn what_is_wrong_with_a_file_is_refused_with_its_place_before_anything_starts() 
 }
 
 #[test]
+fn probes_of_a_file_are_asked_for_as_those_of_the_command() {
+    let lab = lab();
+    let study = format!("{STUDY}probes = true\n");
+    std::fs::write(lab.path().join("study.toml"), study).unwrap();
+    let output = lab.run(&["run", "study.toml", "--dry-run", "--only", "clients=2"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--probes has nothing to probe"), "{said}");
+}
+
+#[test]
 fn the_file_that_init_writes_can_be_carried_out() {
     let lab = lab();
     assert_eq!(lab.run(&["init", "mine.toml"]).status.code(), Some(0));

@@ -31,6 +31,16 @@ impl Lab {
         Self { directory }
     }
 
+    /// A directory of programs with a `valgrind` that does this.
+    pub fn valgrind(&self, script: &str) -> PathBuf {
+        let programs = self.path().join("programs");
+        std::fs::create_dir(&programs).unwrap();
+        let valgrind = programs.join("valgrind");
+        std::fs::write(&valgrind, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&valgrind, PermissionsExt::from_mode(0o755)).unwrap();
+        programs
+    }
+
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
