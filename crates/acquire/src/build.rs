@@ -8,6 +8,7 @@
 mod apt;
 mod archive;
 mod git;
+mod held;
 mod history;
 pub(crate) mod kept;
 mod named;
@@ -86,10 +87,11 @@ pub fn build_here(spec: &BuildSpec, cache: &Cache, sources: &Sources) -> Option<
     }
 }
 
-/// Removes a build from the cache; the next use of it builds it again. What is no build there stays.
+/// Removes a build from the cache; the next use of it builds it again. What is no build there stays. False if
+/// the build stays because another deltabench has it from [`resolve`](crate::resolve) and still runs.
 ///
 /// Errors: files that cannot be removed.
-pub fn forget_build(cache: &Cache, build: &Installation) -> Result<(), Problem> {
+pub fn forget_build(cache: &Cache, build: &Installation) -> Result<bool, Problem> {
     let _lock = cache.lock_builds(&mut |_| {})?;
     kept::forget(cache, &build.bin_dir)
 }
@@ -137,7 +139,16 @@ impl<'a> Builder<'a> {
         spec: &BuildSpec,
         progress: &mut dyn FnMut(&str),
     ) -> Result<Installation, Problem> {
-        let asked = spec.to_string();
+        loop {
+            let build = self.find(spec, progress)?;
+            // Another deltabench may have removed it since it was found.
+            if kept::hold(&build)? {
+                return Ok(build.installation(spec.to_string()));
+            }
+        }
+    }
+
+    fn find(&self, spec: &BuildSpec, progress: &mut dyn FnMut(&str)) -> Result<Build, Problem> {
         let build = match self.first_look(spec)? {
             FirstLook::Have(build) => *build,
             FirstLook::Ready(order) => {
@@ -159,7 +170,7 @@ impl<'a> Builder<'a> {
                 }
             }
         };
-        Ok(build.installation(asked))
+        Ok(build)
     }
 
     fn releases(&self) -> Releases<'_> {

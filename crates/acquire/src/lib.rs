@@ -20,7 +20,8 @@
 //! start per call and a private Maven repository of about 25 MB in the cache. All changes to a
 //! cache happen under one
 //! lock, because two Maven processes must not share a repository; readers take no lock, as a tree
-//! appears by rename.
+//! appears by rename. Only a build from source can go again: whoever resolves one holds it until the process
+//! ends.
 //!
 //! ```no_run
 //! use deltabench_acquire::{Cache, Sources, resolve};

@@ -190,7 +190,13 @@ impl Bench {
         };
         let finished = self.store.finish_run(run, state, now().1);
         drop(lock);
-        let end = end.map_err(Failure::Failed)?;
+        let end = match end {
+            Err(problem) if state == RunState::Interrupted => {
+                say(&format!("interrupted: {problem}"));
+                SessionEnd::Interrupted
+            }
+            end => end.map_err(Failure::Failed)?,
+        };
         finished.map_err(store_problem)?;
         let judged = Judged::of(run, plan, &self.store).map_err(Failure::Failed)?;
         judged
@@ -560,6 +566,23 @@ pub(crate) mod tests {
         std::fs::remove_file(plan.servers[0].installation.binary()).unwrap();
         let (after, _) = bench.confirm_planned(&first, &library);
         assert_eq!(after, FollowUp::Failed);
+    }
+
+    #[test]
+    fn a_run_whose_servers_were_ended_with_it_is_interrupted() {
+        for (stopped, state) in [(true, RunState::Interrupted), (false, RunState::Failed)] {
+            let place = tempfile::tempdir().unwrap();
+            let mut bench = bench(place.path(), Store::open(place.path()).unwrap(), stopped);
+            // Its servers are not here, so they do not start.
+            let plan = deltabench_testkit::small_run::plan();
+            let library = library_of(&plan).unwrap();
+            let measured = bench.measure_new(&plan, &library, Some("r".to_owned()), false);
+            assert_eq!(bench.store.reached("r").unwrap().unwrap().state, state);
+            match stopped {
+                true => assert_eq!(measured.unwrap().end, SessionEnd::Interrupted),
+                false => assert!(matches!(measured, Err(Failure::Failed(_)))),
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `deltabench explain`: where in the server the difference of a cell went.
 
 use crate::afterwards::{ROWS, count_for, left_out, plan_to_count};
-use crate::arguments::conditions::{AS_IS, CacheWord, Checksums, TransportWord};
+use crate::arguments::conditions::{AS_IS, CacheWord, Checksums, JSON_VERSION, TransportWord};
 use crate::arguments::count::Count;
 use crate::arguments::explain::{Explain, ExplainFormat};
 use crate::bench::{Bench, interrupted, library_of};
@@ -404,8 +404,12 @@ fn of_targets_only(arguments: &Explain) -> Option<&'static str> {
         (limits.storage != AS_IS, "--storage"),
         (limits.cache_state != CacheWord::AsIs, "--cache-state"),
         (conditions.checksums != Checksums::On, "--checksums"),
+        (limits.limits_optional, "--limits-optional"),
+        (conditions.no_counters, "--no-counters"),
         (output.json.is_some(), "--json"),
         (output.html.is_some(), "--html"),
+        (output.json_version != JSON_VERSION, "--json-version"),
+        (output.verbose, "--verbose"),
     ])
 }
 

@@ -65,13 +65,22 @@ pub fn host(arguments: &Servers, config: &Config) -> Result<Host, Problem> {
 
 /// Refuses samples of servers that are there for their turns only.
 fn check_sampled(plan: &Plan, occupancy: Occupancy) -> Result<(), Problem> {
-    if plan.observing.profile.is_none() || occupancy == Occupancy::Together {
-        return Ok(());
-    }
+    let option = match (plan.observing.profile, plan.observing.waits_per_second) {
+        _ if occupancy == Occupancy::Together => return Ok(()),
+        (Some(_), _) => "--sample",
+        (None, 0) => return Ok(()),
+        (None, _) => "--waits",
+    };
+    let why = match plan.timing.rotated {
+        true => "each runs only during its turns, as you asked for",
+        false => "they do not fit into memory together, so each runs only during its turns",
+    };
     Err(
         Problem::new("servers that run one at a time cannot be sampled")
-            .detail("they do not fit into memory together, so each runs only during its turns")
-            .hint("leave out --sample, or measure fewer rows (--rows)"),
+            .detail(why)
+            .hint(format!(
+                "leave out {option}, or measure fewer rows (--rows)"
+            )),
     )
 }
 
@@ -96,7 +105,14 @@ mod tests {
             milliseconds: 1500,
             forced: false,
         });
-        check_sampled(&plan, Occupancy::Together).unwrap();
-        check_sampled(&plan, Occupancy::Rotated).unwrap_err();
+        let hint = |plan: &Plan| {
+            check_sampled(plan, Occupancy::Together).unwrap();
+            let refused = check_sampled(plan, Occupancy::Rotated).unwrap_err();
+            refused.hint.unwrap()
+        };
+        assert!(hint(&plan).contains("--sample"));
+        plan.observing.profile = None;
+        plan.observing.waits_per_second = 50;
+        assert!(hint(&plan).contains("--waits"));
     }
 }

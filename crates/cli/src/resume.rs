@@ -14,15 +14,16 @@ use crate::store::{open, store_problem};
 use crate::targets::check_still_there;
 use crate::{bisect, experiment, interrupt, replay, sessions};
 use deltabench_lab::Judged;
+use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_run::session::SessionEnd;
 use deltabench_store::{Found, RunState, Store};
 
 /// Continues a run, the runs of an experiment, or a bisection.
 pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
+    let store = open(config)?;
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
-    let store = open(config)?;
     let found = store.find_any(&arguments.run).map_err(Failure::Refused)?;
     let mut bench = Bench {
         store,
@@ -58,15 +59,7 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     if let Some(part) = &plan.session {
         return sessions::go_on(&mut bench, &part.first, false, &destinations);
     }
-    // What a run depends on is a part of that run.
-    let (run, plan) = match &plan.sensitivity {
-        Some(part) => {
-            let mut first = bench.store.plan(&part.of).map_err(store_problem)?;
-            first.observing.sensitivity = true;
-            (part.of.clone(), first)
-        }
-        None => (run, plan),
-    };
+    let (run, plan) = whole(run, plan, &bench.store)?;
     let library = library_of(&plan)?;
     let reached = bench.store.reached(&run).map_err(store_problem)?;
     if reached.is_some_and(|reached| reached.state == RunState::Finished) {
@@ -78,6 +71,26 @@ pub fn resume(arguments: &Resume, config: &Config) -> Result<u8, Failure> {
     check_fits(&plan, &bench.host).map_err(Failure::Refused)?;
     let Measured { end, judged } = bench.go_on(&run, &plan, &library, false)?;
     follow(&mut bench, judged, &library, end, &destinations)
+}
+
+/// What a run depends on, and what confirms it, is a part of that run, which says what came of it. A
+/// confirmation that was withdrawn, and has another after it, is no part of it any more.
+fn whole(run: String, plan: Plan, store: &Store) -> Result<(String, Plan), Failure> {
+    if let Some(part) = &plan.sensitivity {
+        let mut first = store.plan(&part.of).map_err(store_problem)?;
+        first.observing.sensitivity = true;
+        return Ok((part.of.clone(), first));
+    }
+    let Some(confirmed) = &plan.confirms else {
+        return Ok((run, plan));
+    };
+    let newest = store.confirming(confirmed).map_err(store_problem)?.pop();
+    if newest.is_none_or(|newest| newest != run) {
+        return Ok((run, plan));
+    }
+    let mut first = store.plan(confirmed).map_err(store_problem)?;
+    first.observing.confirmed_after.get_or_insert(0);
+    Ok((confirmed.clone(), first))
 }
 
 /// Units of a fleet are measured by its hosts, which may be at it now.
@@ -97,9 +110,9 @@ fn not_of_fleet(execution: &str, store: &Store) -> Result<(), Failure> {
 pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
     let gap_seconds = arguments.gap.as_deref().map_or(Ok(0.0), pause);
     let gap_seconds = gap_seconds.map_err(Failure::Refused)?;
+    let store = open(config)?;
     let destinations = Destinations::check(&arguments.output, config).map_err(Failure::Refused)?;
     let host = swept_host(&arguments.servers, config)?;
-    let store = open(config)?;
     let run = store.find(&arguments.run).map_err(Failure::Refused)?;
     let plan = store.plan(&run).map_err(store_problem)?;
     let library = library_of(&plan)?;
@@ -139,6 +152,10 @@ mod tests {
             deltabench_testkit::small_run::keep(&mut store, run, [0.96, 1.0, 1.0]);
             store.finish_run(run, RunState::Finished, 2).unwrap();
         }
+        plan.observing.confirmed_after = None;
+        plan.confirms = Some("plain".to_owned());
+        let begun = store.create_run("plain-confirm", &plan, RunState::Interrupted, 3);
+        begun.unwrap();
         drop(store);
         let code = |run: &str| {
             let arguments = Resume {
@@ -158,5 +175,10 @@ mod tests {
         assert_eq!(code("plain"), exit::REGRESSION);
         // Its servers are not here, so that what was asked for is not measured.
         assert_eq!(code("twice"), exit::NOT_MEASURED);
+        // What confirms another run is a part of that one, whose reports are written.
+        let report = place.path().join("plain.json");
+        std::fs::remove_file(&report).unwrap();
+        assert_eq!(code("plain-confirm"), exit::NOT_MEASURED);
+        assert!(report.exists());
     }
 }

@@ -79,7 +79,7 @@ fn door(address: IpAddr, token_file: Option<&Path>) -> Result<Door, Problem> {
         ),
         Some(file) => {
             let random = deltabench_model::units::to_f64(seed_from_clock()).to_string();
-            Ok(Door::with_token(address, &token(file)?, &random))
+            Ok(Door::with_token(&token(file)?, &random))
         }
     }
 }

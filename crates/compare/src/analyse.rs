@@ -6,7 +6,7 @@ use crate::host_speed::{self, host_speed, witnesses};
 use crate::multiple::adjust;
 use crate::noise::cell_delta;
 use crate::pace::seconds_per_block;
-use crate::pairing::{CellRounds, Index};
+use crate::pairing::{CellRounds, Index, share_of_placebo};
 use crate::parallel;
 use crate::placebo::{self, Suspicion};
 use crate::probes;
@@ -98,6 +98,7 @@ pub fn analyse(plan: &Plan, slices: &[Slice], reading: impl Into<Reading>) -> Co
         unfinished: false,
         findings,
         instructions: None,
+        sessions: None,
     }
 }
 
@@ -132,7 +133,7 @@ impl CellSides {
         Self {
             suspicion: placebo
                 .as_ref()
-                .and_then(|(_, history)| suspect(history, index.share_of_placebo(id), delta)),
+                .and_then(|(_, history)| suspect(history, share_of_placebo(plan, id), delta)),
             candidates: candidates
                 .filter_map(|server| side(server, &pair(server), false))
                 .collect(),

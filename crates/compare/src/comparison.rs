@@ -11,7 +11,7 @@ use deltabench_stats::between::Between;
 use deltabench_stats::skewed::{SkewedMean, Skewness};
 
 pub use deltabench_model::metric::Better;
-pub use hours::{Hours, HoursFrom};
+pub use hours::{Hours, HoursFrom, Sessions};
 pub use instructions::{Apart, CountedCell, InstructionCounts, ServerCount};
 
 /// A metric that is compared.
@@ -653,6 +653,8 @@ pub struct Comparison {
     pub findings: Vec<Finding>,
     /// Instructions counted; absent where they were not.
     pub instructions: Option<InstructionCounts>,
+    /// The sessions that it is made of; absent for one run.
+    pub sessions: Option<Sessions>,
 }
 
 impl Comparison {

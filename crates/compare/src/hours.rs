@@ -7,11 +7,12 @@
 use crate::analyse::{counts, trust};
 use crate::comparison::{
     BlockRate, CellComparison, Comparison, Difference, GroupSummary, Hours, HoursFrom,
-    Interference, Metric, MetricComparison, PlaceboSummary, Ratio, Stalls, Verdict,
+    Interference, Metric, MetricComparison, PlaceboSummary, Ratio, Sessions, Stalls, Verdict,
 };
 use crate::levels::scale;
 use crate::loads::{Judged, Loads, around, pooled, ratio};
 use crate::multiple::adjust;
+use crate::pairing::share_of_placebo;
 use crate::placebo::{self, Suspicion};
 use crate::side::{cell_verdict, cpu_bound, with_time};
 use crate::stalls::waits;
@@ -41,7 +42,8 @@ use std::sync::Arc;
 /// unfit by their own work say nothing; the placebos of the others are judged together, as candidates are.
 /// Costs, latency curves and what moved are those of the first session that has the cell.
 ///
-/// Shape:  a cell that no session has stays as `first` has it; without any session all do.
+/// Shape:  a cell that no session has stays as `first` has it; without any session all do. Blocks of a
+///         session come after those of the one before it, also where that lacks the cell ([`Sessions`]).
 /// Source: [`deltabench_stats::between::mean_between`]; docs/measuring.md#sessions.
 pub fn combine(first: &mut Comparison, sessions: &[Comparison], plan: &Plan) {
     if sessions.is_empty() {
@@ -65,14 +67,16 @@ pub fn combine(first: &mut Comparison, sessions: &[Comparison], plan: &Plan) {
     let placebos: Vec<&[CellComparison]> = { sessions.iter() }
         .map(|session| session.placebo_cells.as_slice())
         .collect();
-    let off = suspicions(sessions, &placebos);
+    let off = suspicions(sessions, &placebos, plan);
+    let all = numbered(sessions, plan);
+    first.sessions = Some(all);
     for cell in &mut first.cells {
-        let known = of_cell(cell, sessions.iter().map(|one| one.cells.as_slice()));
+        let known = of_cell(cell, sessions.iter().map(|one| one.cells.as_slice()), all);
         let off = off.get(&cell.cell).copied();
         together(cell, &known, off, plan);
     }
     for cell in &mut first.placebo_cells {
-        let known = of_cell(cell, placebos.iter().copied());
+        let known = of_cell(cell, placebos.iter().copied(), all);
         together(cell, &known, None, plan);
     }
     adjust(&mut first.cells.iter_mut().collect::<Vec<_>>());
@@ -312,16 +316,37 @@ fn delta_of(metric: Metric, delta: f64) -> f64 {
     }
 }
 
+/// How the blocks of sessions are numbered: a session may have made up for lost visits beyond its plan.
+fn numbered(sessions: &[Comparison], plan: &Plan) -> Sessions {
+    let cells = sessions
+        .iter()
+        .flat_map(|one| one.cells.iter().chain(&one.placebo_cells));
+    let last = |cell: &CellComparison| {
+        let rounds = cell.series.iter().map(|round| round.block);
+        let known = rounds.chain(cell.rates.iter().map(|rate| rate.block));
+        known.max().map_or(0, |last| last + 1)
+    };
+    Sessions {
+        number: number(sessions.len()),
+        blocks: cells.map(last).fold(plan.timing.blocks, u32::max),
+    }
+}
+
+/// A cell in a session, with the number that the session's first block has among those of all.
+type InSession<'a> = (u32, &'a CellComparison);
+
 /// The same cell and server in each session that says something about it.
 fn of_cell<'a>(
     cell: &CellComparison,
     sessions: impl Iterator<Item = &'a [CellComparison]>,
-) -> Vec<&'a CellComparison> {
+    all: Sessions,
+) -> Vec<InSession<'a>> {
     let same = |other: &&CellComparison| {
         other.cell == cell.cell && other.candidate == cell.candidate && other.says_something()
     };
-    sessions
-        .filter_map(|cells| cells.iter().find(same))
+    let firsts = (0..).map(|place: u32| place * all.blocks);
+    std::iter::zip(firsts, sessions)
+        .filter_map(|(first, cells)| Some((first, cells.iter().find(same)?)))
         .collect()
 }
 
@@ -329,6 +354,7 @@ fn of_cell<'a>(
 fn suspicions(
     sessions: &[Comparison],
     placebos: &[&[CellComparison]],
+    plan: &Plan,
 ) -> BTreeMap<CellId, Suspicion> {
     let all = || sessions.iter().flat_map(|session| &session.cells);
     let cells: BTreeSet<CellId> = all().map(|cell| cell.cell).collect();
@@ -338,7 +364,7 @@ fn suspicions(
         let sessions: Vec<&CellComparison> = known.collect();
         let deltas = all().filter(|cell| cell.cell == *id);
         let delta = deltas.map(|cell| cell.delta).fold(0.0, f64::max);
-        loads(Metric::Throughput, &sessions).suspicion(delta)
+        loads(Metric::Throughput, &sessions).suspicion(share_of_placebo(plan, *id), delta)
     };
     let found = placebo::among(cells.iter().map(of).collect());
     let known = std::iter::zip(cells, found);
@@ -350,23 +376,25 @@ fn suspicions(
 /// Makes a cell what all of its sessions say together.
 fn together(
     cell: &mut CellComparison,
-    sessions: &[&CellComparison],
+    numbered: &[InSession<'_>],
     off: Option<Suspicion>,
     plan: &Plan,
 ) {
-    let own = match sessions {
+    let own = match numbered {
         [] => return,
         [one] => {
-            *cell = (*one).clone();
+            *cell = alone(one);
             return;
         }
-        [one, ..] => (*one).clone(),
+        [(_, one), ..] => (*one).clone(),
     };
+    let sessions: Vec<&CellComparison> = numbered.iter().map(|(_, one)| *one).collect();
+    let sessions = sessions.as_slice();
     let delta = sessions.iter().map(|one| one.delta).fold(0.0, f64::max);
     let level = sessions.iter().map(|one| one.interval_level);
     let level = level.fold(LEVEL_DIFFERENT, f64::max);
     let metrics: Vec<MetricComparison> = { Metric::ALL.iter() }
-        .filter_map(|&metric| over_sessions(metric, (sessions, plan), delta, level))
+        .filter_map(|&metric| over_sessions(metric, (sessions, numbered), delta, level))
         .collect();
     let found = verdict(
         plan.cell(cell.cell).is_some_and(cpu_bound),
@@ -396,23 +424,41 @@ fn together(
         candidate_errors: sum(|one| one.candidate_errors),
         metrics,
         interference: disturbed(sessions),
-        series: in_a_row(sessions, plan, |one| &one.series, |round| &mut round.block),
-        rates: in_a_row(sessions, plan, |one| &one.rates, |rate| &mut rate.block),
+        series: in_a_row(numbered, |one| &one.series, |round| &mut round.block),
+        rates: in_a_row(numbered, |one| &one.rates, |rate| &mut rate.block),
         stalls: (found.stalls).or(own.stalls.map(|stalls| stalls.named_if(false))),
         ..own
     };
     *cell = trust(together, off.map(|off| off.why()).as_deref(), true);
 }
 
+/// A cell that only one session has, with the numbers that its blocks have among those of all.
+fn alone(one: &InSession<'_>) -> CellComparison {
+    let (first, cell) = *one;
+    let mut metrics = cell.metrics.clone();
+    for metric in &mut metrics {
+        let others = metric.other_blocks.iter_mut().map(|(block, _)| block);
+        metric
+            .numbers
+            .iter_mut()
+            .chain(others)
+            .for_each(|block| *block += first);
+    }
+    CellComparison {
+        metrics,
+        series: in_a_row(&[*one], |one| &one.series, |round| &mut round.block),
+        rates: in_a_row(&[*one], |one| &one.rates, |rate| &mut rate.block),
+        ..cell.clone()
+    }
+}
+
 /// What belongs to blocks, of all sessions: the blocks of a session come after those of the one before it.
 fn in_a_row<T: Copy>(
-    sessions: &[&CellComparison],
-    plan: &Plan,
+    sessions: &[InSession<'_>],
     list: fn(&CellComparison) -> &Vec<T>,
     block: fn(&mut T) -> &mut u32,
 ) -> Vec<T> {
-    let firsts = (0..).map(|number: u32| number * plan.timing.blocks);
-    let all = std::iter::zip(firsts, sessions).flat_map(|(first, one)| {
+    let all = sessions.iter().flat_map(|(first, one)| {
         list(one).iter().map(move |&item| {
             let mut item = item;
             *block(&mut item) += first;
@@ -423,16 +469,15 @@ fn in_a_row<T: Copy>(
 }
 
 /// The numbers of the blocks behind a metric, likewise.
-fn numbers(metric: Metric, sessions: &[&CellComparison], plan: &Plan) -> Vec<u32> {
-    let firsts = (0..).map(|number: u32| number * plan.timing.blocks);
-    let of = |(first, one): (u32, &&CellComparison)| {
+fn numbers(metric: Metric, sessions: &[InSession<'_>]) -> Vec<u32> {
+    let of = |(first, one): &InSession<'_>| {
         let known = one.metric(metric).map_or(&[][..], |found| &found.numbers);
         known
             .iter()
             .map(|block| first + block)
             .collect::<Vec<u32>>()
     };
-    std::iter::zip(firsts, sessions).flat_map(of).collect()
+    sessions.iter().flat_map(of).collect()
 }
 
 /// The disturbed rounds of all sessions. Estimates with and without them are of one session each.
@@ -508,7 +553,7 @@ fn loads(metric: Metric, sessions: &[&CellComparison]) -> Loads {
 
 fn over_sessions(
     metric: Metric,
-    (sessions, plan): (&[&CellComparison], &Plan),
+    (sessions, numbered): (&[&CellComparison], &[InSession<'_>]),
     delta: f64,
     level: f64,
 ) -> Option<MetricComparison> {
@@ -528,7 +573,7 @@ fn over_sessions(
         ratio: loads.ratio(level)?,
         verdict: judged.then(|| loads.judge(metric, delta, level).verdict),
         blocks: known.iter().flat_map(|one| one.blocks.clone()).collect(),
-        numbers: numbers(metric, sessions, plan),
+        numbers: numbers(metric, numbered),
         other_blocks: Vec::new(),
         typical: pooled(
             &{ known.iter() }

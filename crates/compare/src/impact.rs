@@ -6,7 +6,7 @@
 use crate::comparison::{Ratio, Verdict};
 use crate::history::History;
 use crate::judge::decide;
-use crate::pairing::Index;
+use crate::pairing::{Index, share_of_placebo};
 use crate::placebo::Suspicion;
 use crate::thresholds::{LEVEL_DIFFERENT, LEVEL_EQUIVALENT, MIN_BLOCKS, log_delta};
 use deltabench_model::plan::{CellId, Plan, ServerId};
@@ -30,6 +30,8 @@ type BlockTimes = (f64, f64);
 pub struct ServerTimes {
     /// By cell and block.
     cells: Vec<BTreeMap<u32, BlockTimes>>,
+    /// The part of a placebo's offset that is in the candidates' ratios.
+    share_of_placebo: f64,
 }
 
 /// What a whole workload takes on a server.
@@ -59,8 +61,11 @@ impl ServerTimes {
             };
             values.iter().map(time).collect()
         };
+        let cells = || CellId::each().take(plan.cells.len());
+        let shares = cells().map(|cell| share_of_placebo(plan, cell));
         Self {
-            cells: CellId::each().take(plan.cells.len()).map(times).collect(),
+            cells: cells().map(times).collect(),
+            share_of_placebo: shares.fold(0.0, f64::max),
         }
     }
 
@@ -107,7 +112,7 @@ impl ServerTimes {
         let centre = (all > 0.0).then(|| (moved / all).ln())?;
         let scatter = Scatter::of(&parts, moved);
         Some(match scatter.mean(centre) {
-            Some(mean) => judged(&mean, scatter.0.len(), delta),
+            Some(mean) => judged(&mean, scatter.0.len(), (delta, self.share_of_placebo)),
             None => Whole {
                 ratio: Ratio {
                     estimate: centre.exp(),
@@ -197,7 +202,7 @@ impl Scatter {
     }
 }
 
-fn judged(mean: &SkewedMean, blocks: usize, delta: f64) -> Whole {
+fn judged(mean: &SkewedMean, blocks: usize, (delta, share): (f64, f64)) -> Whole {
     let ends = |level: f64| {
         let interval = mean.interval(level);
         (interval.low.exp(), interval.high.exp())
@@ -228,6 +233,6 @@ fn judged(mean: &SkewedMean, blocks: usize, delta: f64) -> Whole {
         },
         verdict,
         blocks,
-        off: Suspicion::of(mean.p(), (mean.centre, 1.0), blocks, delta).is_some(),
+        off: Suspicion::of(mean.p(), (mean.centre, share), blocks, delta).is_some(),
     }
 }

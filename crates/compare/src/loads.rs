@@ -70,10 +70,11 @@ impl Loads {
         mean_between(&self.slices()).ok()
     }
 
-    /// What loads of a placebo that are off together have against verdicts, by the rule for one run.
-    pub(crate) fn suspicion(&self, delta: f64) -> Option<Suspicion> {
+    /// What loads of a placebo that are off together have against verdicts, by the rule for one run: `share`
+    /// of its offset is in a candidate's ratio.
+    pub(crate) fn suspicion(&self, share: f64, delta: f64) -> Option<Suspicion> {
         let judged = self.judge(Metric::Throughput, delta, LEVEL_DIFFERENT);
-        Suspicion::of(judged.p?, (self.centre()?, 1.0), self.blocks(), delta)
+        Suspicion::of(judged.p?, (self.centre()?, share), self.blocks(), delta)
     }
 }
 

@@ -20,15 +20,14 @@ pub(crate) struct Index<'a> {
     drifting: bool,
     /// Cells whose rounds are whole steps: long, and one in a block.
     steps: BTreeSet<CellId>,
-    /// Whether a block's one value of a server is a total of many executions, measured in turns with the
-    /// others.
-    totals: bool,
     /// Cells whose client shares the server's core, so that waits for that core tell who else had it.
     witnessed: BTreeSet<CellId>,
     /// Whether nothing ties the two sides of a block.
     unpaired: bool,
     /// The base, and the placebo that candidates are compared with besides.
     controls: Option<(ServerId, ServerId)>,
+    /// Cells in which they are.
+    second: BTreeSet<CellId>,
 }
 
 impl<'a> Index<'a> {
@@ -52,7 +51,7 @@ impl<'a> Index<'a> {
             pooled: of_kind(is_pooled),
             drifting: plan.cache == CacheState::Cold || plan.timing.sustained,
             steps: of_kind(is_whole_step),
-            totals: plan.work.gives_totals(),
+            second: of_kind(has_second_control),
             unpaired: plan.work.is_unpaired(),
             controls: plan.second_control().map(|placebo| (plan.base(), placebo)),
             witnessed: of_kind(|plan, cell| plan.shares_core(cell) && !is_pooled(plan, cell)),
@@ -153,9 +152,7 @@ impl<'a> Index<'a> {
         (operations > 0).then(|| micros(cpu_ns) / to_f64(operations))
     }
 
-    /// The second copy of the base that a candidate is compared with, too: where all three have a slice in
-    /// each round, or a total of turns. Passes and whole steps have one value each, which nothing ties to
-    /// others.
+    /// The second copy of the base that a candidate is compared with, too.
     pub(crate) fn second(
         &self,
         cell: CellId,
@@ -163,27 +160,16 @@ impl<'a> Index<'a> {
         candidate: ServerId,
     ) -> Option<ServerId> {
         let (control, placebo) = self.controls?;
-        (self.has_second(cell) && base == control && candidate != placebo).then_some(placebo)
-    }
-
-    /// Whether a cell's candidates are compared with the placebo, too.
-    fn has_second(&self, cell: CellId) -> bool {
-        let tied = self.totals || !self.steps.contains(&cell);
-        self.controls.is_some() && !self.unpaired && tied
+        (self.second.contains(&cell) && base == control && candidate != placebo).then_some(placebo)
     }
 
     /// The sd of a candidate's block values in a cell, as a multiple of the placebo's.
     pub(crate) fn sd_of_candidates(&self, cell: CellId) -> f64 {
-        if self.has_second(cell) {
+        if self.second.contains(&cell) {
             SECOND_CONTROL_SD
         } else {
             1.0
         }
-    }
-
-    /// The part of what base and placebo are apart that is in a candidate's ratio.
-    pub(crate) fn share_of_placebo(&self, cell: CellId) -> f64 {
-        if self.has_second(cell) { 0.5 } else { 1.0 }
     }
 
     /// The counted rounds of two servers in a cell, without those `excluded`.
@@ -260,6 +246,21 @@ pub fn is_whole_step(plan: &Plan, cell: &Cell) -> bool {
         || plan.work.gives_totals()
         || plan.timing.sustained
         || (plan.work.is_embedded() && cell.writes)
+}
+
+/// Whether the candidates of a cell are compared with the placebo, too: where all three have a slice in each
+/// round, or a total of turns. Passes and whole steps have one value each, which nothing ties to others.
+fn has_second_control(plan: &Plan, cell: &Cell) -> bool {
+    let tied = plan.work.gives_totals() || !is_whole_step(plan, cell);
+    plan.second_control().is_some() && !plan.work.is_unpaired() && tied
+}
+
+/// The part of what base and placebo are apart that is in a candidate's ratio in a cell.
+pub(crate) fn share_of_placebo(plan: &Plan, cell: CellId) -> f64 {
+    let second = plan
+        .cell(cell)
+        .is_some_and(|cell| has_second_control(plan, cell));
+    if second { 0.5 } else { 1.0 }
 }
 
 /// Whether a cell's work comes in bursts that belong to it, so that its typical operation is that of all its

@@ -87,10 +87,8 @@ enum Wanted {
 
 fn wanted(spool: &Spool, lane: Option<&Lane>) -> Wanted {
     match lane {
-        // After a cancellation what is measured is what there is.
-        Some(lane) if lane.one_host && !spool.is_cancelled() => {
-            spool.whole_on(lane).map_or(Wanted::Nothing, Wanted::First)
-        }
+        // Also after a cancellation: who goes on with it may be another host.
+        Some(lane) if lane.one_host => spool.whole_on(lane).map_or(Wanted::Nothing, Wanted::First),
         _ => Wanted::All,
     }
 }
@@ -146,13 +144,29 @@ fn one(
     });
     remove(&copy);
     let merged = merged.map_err(|error| refused(&error, sealed, &copy))?;
+    let beside = is_beside(&merged, store, (&hash, run));
+    let beside = beside.map_err(|error| refused(&error, sealed, &copy))?;
     let kept = keep(lab, sealed, &hash)
-        .and_then(|_| attempt.set_gathered(&hash, matches!(merged, Merged::Beside(_))))
+        .and_then(|_| attempt.set_gathered(&hash, beside))
         .and_then(|()| {
             std::fs::remove_file(sealed).map_err(|error| failed("remove", sealed, &error))
         });
     kept.map_err(|problem| (problem, false))?;
     Ok(merged)
+}
+
+/// Whether the central store has a file beside the one that counts. Somebody who was killed before the mark
+/// may have merged it.
+fn is_beside(
+    merged: &Merged,
+    store: &Store,
+    (hash, run): (&str, &str),
+) -> Result<bool, StoreError> {
+    Ok(match merged {
+        Merged::Filled => false,
+        Merged::Beside(_) => true,
+        Merged::Already => store.sealed_as(hash)?.is_some_and(|name| name != run),
+    })
 }
 
 /// What is wrong with a sealed file, by its name; or with the central store.

@@ -19,6 +19,7 @@
 mod hosts;
 mod outcome;
 
+pub(crate) use hosts::said_at;
 pub use hosts::{Avoided, FAILURES};
 pub use outcome::{Outcome, Stopped};
 

@@ -366,7 +366,7 @@ impl<K: PassKind> Blocks for PassBlocks<'_, K> {
         session: &mut Session<'_>,
         end: &Result<SessionEnd, Problem>,
     ) -> Result<(), Problem> {
-        session.conclude_servers(&self.place.fleet, end.is_ok())
+        session.conclude_servers(&self.place.fleet, matches!(end, Ok(SessionEnd::Finished)))
     }
 
     fn take_down(self: Box<Self>) -> Result<(), Problem> {

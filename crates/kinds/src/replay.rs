@@ -15,6 +15,7 @@ mod record;
 mod rounds;
 mod shown;
 mod times;
+mod turn;
 mod visit;
 
 pub use benchmark::Replay;
@@ -23,7 +24,7 @@ pub use budget::LEAST_SECONDS;
 pub use mix::{MixRecord, MixSlice};
 pub use plan::{PlanWish, plan};
 pub use record::{SliceTimes, TupleTimes, VisitRecord};
-pub use times::add_times;
+pub use times::{NO_MEMBERS, add_times};
 
 use deltabench_model::problem::Problem;
 use deltabench_model::work::Work;

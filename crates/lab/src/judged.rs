@@ -117,10 +117,18 @@ impl Judged {
     }
 }
 
-/// The blocks of a run that its time ended, unless it was gone on with since.
+/// The blocks of a run that its time ended, unless it was gone on with since. Its time may have been up in
+/// the middle of the next one.
 fn ended_by_time(records: &Records) -> Option<u32> {
-    let done = records.slices.iter().map(|slice| slice.block + 1).max();
-    records.time_up.filter(|blocks| Some(*blocks) == done)
+    let done = records.slices.iter().map(|slice| slice.block + 1).max()?;
+    records
+        .time_up
+        .filter(|blocks| has_ended_after(*blocks, done))
+}
+
+/// Whether a run whose time was up after so many blocks has none but the next, which it had begun.
+fn has_ended_after(blocks: u32, done: u32) -> bool {
+    blocks == done || blocks + 1 == done
 }
 
 /// What the looks at the cores before the visits say of the machine.
@@ -151,5 +159,16 @@ fn mark_drifting(comparison: &mut Comparison, records: &Records) {
                 "not steady after the longest warm-up in {unsteady} of {all} visits"
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_ended_after;
+
+    #[test]
+    fn time_that_is_up_within_a_block_ends_a_run_and_blocks_after_that_go_on_with_it() {
+        assert!(has_ended_after(9, 9) && has_ended_after(9, 10));
+        assert!(!has_ended_after(9, 11) && !has_ended_after(9, 8));
     }
 }

@@ -1,5 +1,6 @@
 //! Which files are locked, without locking them: `/proc/locks`.
 
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -11,8 +12,23 @@ pub fn is_locked(path: &Path) -> bool {
     let Ok(file) = std::fs::metadata(path) else {
         return false;
     };
-    let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
-    has_lock(&locks, file.ino())
+    // The kernel hands the list out in pieces. If a lock is given back between two of them, the next piece
+    // lacks an entry: a second look finds it.
+    let seen = || has_lock(&list().unwrap_or_default(), file.ino());
+    seen() || seen()
+}
+
+/// The kernel's list, in pieces as large as it makes them.
+fn list() -> std::io::Result<String> {
+    let mut file = std::fs::File::open("/proc/locks")?;
+    let (mut list, mut piece) = (Vec::new(), [0; 1 << 16]);
+    loop {
+        match file.read(&mut piece)? {
+            0 => break,
+            read => list.extend_from_slice(piece.get(..read).unwrap_or_default()),
+        }
+    }
+    Ok(String::from_utf8_lossy(&list).into_owned())
 }
 
 /// Whether a line of the kernel's list is of this inode. The device is not compared: file systems of several

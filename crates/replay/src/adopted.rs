@@ -211,12 +211,16 @@ fn prepare(
     request: &Request<'_>,
     data: DirectoryData<'_>,
 ) -> Result<Adopted, Problem> {
-    let asked = cluster.single_user("template1", &questions(version_num))?;
+    // Each looks first whether the user wants to stop: there may be hundreds of databases.
+    let mut single_user = |database: &str, statements: &[String]| {
+        cluster.single_user(database, statements, request.interrupted)
+    };
+    let asked = single_user("template1", &questions(version_num))?;
     let known = Known::of(&asked);
     known.check_names(data.directory)?;
     let database = known.database(data.database, request)?;
     let superuser = known.superuser.clone();
-    cluster.single_user("template1", &of_cluster((&known, &database), version_num))?;
+    single_user("template1", &of_cluster((&known, &database), version_num))?;
     for other in &known.subscribed {
         // Its name is another one now.
         let other = if *other == database {
@@ -225,12 +229,12 @@ fn prepare(
             other.as_str()
         };
         let forget = "DELETE FROM pg_catalog.pg_subscription_rel".to_owned();
-        cluster.single_user(other, &[forget])?;
+        single_user(other, &[forget])?;
     }
     for other in beside(&known, &database) {
-        cluster.single_user(&other, &HARMLESS.map(str::to_owned))?;
+        single_user(&other, &HARMLESS.map(str::to_owned))?;
     }
-    let found = cluster.single_user(DATABASE, &of_database())?;
+    let found = single_user(DATABASE, &of_database())?;
     let with = |kind: char| {
         let its = found
             .iter()

@@ -52,6 +52,6 @@ pub use request::{Data, DirectoryData, Request, Wish};
 pub use servers::is_ours;
 pub use session::{ErrorClass, gone, is_conflict, violates};
 pub use substitutes::wanting;
-pub use timed::{MixedLines, Start, TimedJob, TimedServers};
+pub use timed::{MixedLines, Start, TimedJob, TimedServers, sent_sha256};
 pub use watched::watched;
 pub use work::{Job, Work};

@@ -19,8 +19,10 @@ use deltabench_capture::Protocol;
 use deltabench_driver::WireError;
 use deltabench_driver::tuples::{Cancel, Executed, TupleText, Tuples, TuplesSpec, Way};
 use deltabench_model::problem::Problem;
+use deltabench_model::units::count;
 use deltabench_model::work::replay::TimedStatement;
 use deltabench_server::{Cluster, ClusterSpec, Slot, Workspace};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -464,6 +466,26 @@ pub fn jobs(
     jobs.ok_or_else(|| Problem::new("the capture does not have the statements of the replay"))
 }
 
+/// A hash of all texts and values that are sent, by which they are known again.
+pub fn sent_sha256(jobs: &[TimedJob]) -> String {
+    let mut hash = Sha256::new();
+    // With its length, so that no end of one is taken for the begin of the next.
+    let mut add = |text: &str| {
+        hash.update(count(text.len()).to_le_bytes());
+        hash.update(text);
+    };
+    for (sql, values) in jobs.iter().flat_map(|job| &job.tuples) {
+        add(sql);
+        add(&values.len().to_string());
+        for value in values {
+            add(if value.is_some() { "value" } else { "null" });
+            value.iter().for_each(|value| add(value));
+        }
+    }
+    let digest = hash.finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The roles and paths of statements, each once.
 fn whos<'a>(jobs: impl Iterator<Item = &'a TimedJob>) -> Vec<&'a Who> {
     let mut whos: Vec<&Who> = Vec::new();
@@ -491,24 +513,53 @@ mod tests {
     use super::*;
     use deltabench_capture::Statement;
 
+    fn job(role: &str, path: &str) -> TimedJob {
+        let statement: Statement = serde_json::from_value(serde_json::json!({
+            "id": "1", "normalised": "select ?", "text": "select 1", "protocol": "simple", "role": role,
+            "search_path": path, "kind": "read", "calls": 1, "weight": "log"
+        }))
+        .unwrap();
+        TimedJob {
+            way: Way::Simple,
+            tables: Tables::Kept,
+            who: Who::of(
+                &statement,
+                &BTreeSet::from(["a".to_owned(), "b".to_owned()]),
+            ),
+            tuples: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_sent_is_known_again_and_nothing_else_is_taken_for_it() {
+        type Sent<'a> = &'a [(&'a str, &'a [Option<&'a str>])];
+        let sent = |tuples: Sent<'_>| {
+            let owned = |value: &Option<&str>| value.map(str::to_owned);
+            let tuples = tuples
+                .iter()
+                .map(|(sql, values)| ((*sql).to_owned(), values.iter().map(owned).collect()));
+            let job = TimedJob {
+                tuples: tuples.collect(),
+                ..job("a", "x")
+            };
+            sent_sha256(&[job])
+        };
+        let all: [Sent<'_>; 7] = [
+            &[("select $1", &[Some("7")])],
+            &[("select $1", &[Some("8")])],
+            &[("select $1 ", &[Some("7")])],
+            &[("select $1", &[None])],
+            &[("select $1", &[Some("")])],
+            &[("select $1", &[Some("7"), Some("8")])],
+            &[("select $1", &[Some("7")]), ("8", &[])],
+        ];
+        let found: BTreeSet<String> = all.iter().map(|one| sent(one)).collect();
+        assert_eq!(found.len(), all.len());
+        assert!(found.contains(&sent(all[0])), "the same again");
+    }
+
     #[test]
     fn each_client_of_a_mix_has_a_connection_for_each_role_and_path() {
-        let job = |role: &str, path: &str| {
-            let statement: Statement = serde_json::from_value(serde_json::json!({
-                "id": "1", "normalised": "select ?", "text": "select 1", "protocol": "simple", "role": role,
-                "search_path": path, "kind": "read", "calls": 1, "weight": "log"
-            }))
-            .unwrap();
-            TimedJob {
-                way: Way::Simple,
-                tables: Tables::Kept,
-                who: Who::of(
-                    &statement,
-                    &BTreeSet::from(["a".to_owned(), "b".to_owned()]),
-                ),
-                tuples: Vec::new(),
-            }
-        };
         let jobs = [
             job("a", "x"),
             job("a", "y"),

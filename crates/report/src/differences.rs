@@ -46,6 +46,19 @@ pub(crate) fn both(cell: &CellComparison, plan: &Plan) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
+/// A reason in which that of CPU follows the difference of time: `-12 µs/op [-14, -11], CPU -9 [-10, -8]`.
+pub(crate) fn with_cpu(reason: &str, cell: &CellComparison, plan: &Plan) -> String {
+    let time = difference(cell, Metric::Throughput).map(|by| microseconds(&by));
+    let cpu = written(cell, Metric::ServerCpuPerOperation, plan);
+    match time.zip(cpu) {
+        Some((time, cpu)) => {
+            let both = format!("{time}, CPU {}", cpu.replacen(UNIT, "", 1));
+            reason.replacen(&time, &both, 1)
+        }
+        None => reason.to_owned(),
+    }
+}
+
 /// Verdict and reason in one phrase, without the difference with which the reason of a change ends: it has a
 /// place of its own.
 pub(crate) fn judged_without(cell: &CellComparison) -> String {

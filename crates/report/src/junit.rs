@@ -31,8 +31,12 @@ use deltabench_model::units::count;
 pub fn junit(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
     let judged: Vec<(&CellComparison, GateResult)> =
         std::iter::zip(&comparison.cells, gate_results(comparison)).collect();
-    let suites: Vec<Suite> = plan
-        .candidates()
+    let mut candidates = plan.candidates();
+    if candidates.is_empty() {
+        // A server that is measured alone: the host may be unfit all the same.
+        candidates.push(plan.base());
+    }
+    let suites: Vec<Suite> = candidates
         .into_iter()
         .map(|candidate| {
             let cells = judged
@@ -116,14 +120,20 @@ impl Case {
         }
     }
 
-    /// The host, which is in every suite: its fault is nobody's regression.
+    /// The host, which is in every suite: its fault is nobody's regression, and nor is a run that did not
+    /// come to its end.
     fn host(comparison: &Comparison) -> Self {
         let unfit = comparison.findings.iter();
         let unfit: Vec<&str> = unfit
             .filter(|finding| finding.severity == Severity::Unfit)
             .map(|finding| finding.text.as_str())
             .collect();
-        let (outcome, message) = if comparison.host_ok {
+        let (outcome, message) = if comparison.host_ok && comparison.unfinished {
+            (
+                Outcome::Failure("inconclusive"),
+                "the run did not come to its end".to_owned(),
+            )
+        } else if comparison.host_ok {
             (Outcome::Passed, String::new())
         } else if unfit.is_empty() {
             (Outcome::Failure("unfit"), "host unfit".to_owned())
@@ -180,11 +190,11 @@ struct Suite {
 
 impl Suite {
     fn lines(&self, comparison: &Comparison, plan: &Plan, context: &ReportContext) -> Vec<String> {
-        let name = format!(
-            "{} vs {}",
-            resolved(plan, self.candidate),
-            resolved(plan, plan.base())
-        );
+        let base = resolved(plan, plan.base());
+        let name = match self.candidate == plan.base() {
+            true => base,
+            false => format!("{} vs {base}", resolved(plan, self.candidate)),
+        };
         let timestamp = context
             .started_unix_ms
             .map(|start| format!(r#" timestamp="{}""#, words::timestamp(start)))

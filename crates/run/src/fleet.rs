@@ -11,7 +11,7 @@ use self::member::Member;
 use self::pristine::Pristine;
 use crate::admin::run;
 use crate::aging;
-use crate::limits::{FleetLimits, Possible};
+use crate::limits::{FleetLimits, Possible, takes_huge_pages};
 use crate::load::{self, DataSet, Making, ShortVisits};
 use crate::occupancy::{Occupancy, decide};
 use crate::planning::max_connections;
@@ -24,8 +24,7 @@ use deltabench_model::plan::{CacheState, Cell, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_observe::drop_pages;
 use deltabench_server::{
-    Burn, Cluster, ClusterSpec, HugePages, Normal, Slot, Template, Workspace, base_settings,
-    normalise, settings_under,
+    Burn, Cluster, ClusterSpec, HugePages, Slot, Template, Workspace, base_settings, settings_under,
 };
 use deltabench_workload::{Chore, Library};
 use std::path::{Path, PathBuf};
@@ -164,17 +163,17 @@ impl<'a> Fleet<'a> {
     ) -> Result<(), Problem> {
         let mut all = self.settings_below(server, note)?;
         all.extend(self.plan.settings.iter().cloned());
+        // No settings: clusters are exchanged between the servers of an installation, and one of these may
+        // run a named configuration while another has the steady profile. Each start brings its own.
         let spec = ClusterSpec {
             installation: &server.installation,
             checksums: self.plan.checksums,
-            settings: &all,
+            settings: &[],
         };
         let name = format!("c{place}");
         let cluster = Cluster::create(&self.workspace, &name, &spec, &host.cache, &host.user)?;
         self.members.push(Member::Own(Box::new(cluster)));
         self.add_pristine(place, &spec, host)?;
-        // Not in the cluster's: clusters are exchanged between the servers of an installation, and these are
-        // the server's own.
         all.extend(server.settings.iter().cloned());
         self.settings.push(all);
         Ok(())
@@ -585,9 +584,9 @@ impl<'a> Fleet<'a> {
             .map(RemoteServer::dismantle)
             .collect();
         drop(self.huge_pages.take());
-        // Before the workspace, which says where they are.
+        // Before the workspace, which says where they are, and stays if they do.
         let ungrouped = self.limits.remove();
-        let removed = self.workspace.remove().and(ungrouped).and(stopped);
+        let removed = ungrouped.and(self.workspace.remove()).and(stopped);
         removed.and(dropped.into_iter().collect())
     }
 
@@ -622,17 +621,10 @@ fn takers_of_huge_pages(plan: &Plan) -> usize {
     if plan.observing.counting.is_some() {
         return 0;
     }
-    let takes = |server: &&PlannedServer| {
-        let mut settings = plan.settings.iter().chain(&server.settings);
-        let asked = settings.rfind(|(name, _)| name.eq_ignore_ascii_case("huge_pages"));
-        let declined = asked.is_some_and(|(_, value)| normalise(value, None) == OFF);
-        server.installation.remote.is_none() && !declined
-    };
-    plan.servers.iter().filter(takes).count()
+    let mut servers: Vec<&PlannedServer> = plan.servers.iter().collect();
+    servers.retain(|server| takes_huge_pages(plan, server));
+    servers.len()
 }
-
-/// A setting that is switched off.
-const OFF: Normal = Normal::Boolean(false);
 
 /// Asks for huge pages for so many servers at a time.
 fn reserve(

@@ -6,14 +6,14 @@
 
 use crate::host::Host;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::{CacheState, Limits, Plan};
+use deltabench_model::plan::{CacheState, Limits, Plan, PlannedServer};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_observe::{
     AppliedLimits, CachedFiles, CgroupKind, DroppedPages, LimitPlan, LimitReading, ObserveError,
     ServerLimits, cached_files, drop_pages, try_limits,
 };
-use deltabench_server::{Workspace, megabytes};
+use deltabench_server::{Normal, Workspace, megabytes, normalise};
 use std::path::Path;
 
 /// What a limited server needs beside its shared buffers: processes, WAL buffers, catalogs, some page cache.
@@ -49,6 +49,14 @@ pub(crate) fn shared_buffers_asked(settings: &[(String, String)]) -> Option<u64>
         .and_then(|(_, value)| megabytes(value))
 }
 
+/// Whether a server of ours asks for huge pages where there are some.
+pub(crate) fn takes_huge_pages(plan: &Plan, server: &PlannedServer) -> bool {
+    let mut settings = plan.settings.iter().chain(&server.settings);
+    let asked = settings.rfind(|(name, _)| name.eq_ignore_ascii_case("huge_pages"));
+    let declined = asked.is_some_and(|(_, value)| normalise(value, None) == Normal::Boolean(false));
+    server.installation.remote.is_none() && !declined
+}
+
 /// Shared buffers under a memory limit, MB.
 ///
 /// Errors: those that were asked for leave the server no room to work.
@@ -71,6 +79,21 @@ pub(crate) fn shared_buffers_mb(plan: &Plan, fitting: u64) -> Result<u64, Proble
         .hint(
             "give all servers the same value with --set shared_buffers=..., or leave --memory out",
         ));
+    }
+    let mut take = plan
+        .servers
+        .iter()
+        .map(|server| takes_huge_pages(plan, server));
+    let first = take.next();
+    if take.any(|other| Some(other) != first) {
+        return Err(
+            Problem::new("huge_pages of the servers cannot differ under a memory limit")
+                .detail(
+                    "the limit becomes smaller by buffers in huge pages, and those in small pages count in \
+                     it: one server would have less memory than another",
+                )
+                .hint("give all servers the same value with --set huge_pages=..., or leave --memory out"),
+        );
     }
     let share = to_u64(to_f64(memory) * BUFFERS_SHARE).min(memory.saturating_sub(BESIDE_BUFFERS));
     // No more than the data takes.
@@ -404,6 +427,21 @@ mod tests {
                 .unwrap()
                 .starts_with("use --memory 513MB or more")
         );
+    }
+
+    #[test]
+    fn under_a_memory_limit_servers_have_buffers_of_one_kind() {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        plan.limits.memory_bytes = Some(512 * MB);
+        let off = vec![("Huge_Pages".to_owned(), "no".to_owned())];
+        plan.servers[2].settings.clone_from(&off);
+        let refused = shared_buffers_mb(&plan, 1280).unwrap_err();
+        assert!(refused.error.contains("huge_pages"), "{refused}");
+        plan.limits.memory_bytes = None;
+        shared_buffers_mb(&plan, 1280).unwrap();
+        plan.limits.memory_bytes = Some(512 * MB);
+        plan.settings = off;
+        shared_buffers_mb(&plan, 1280).unwrap();
     }
 
     fn storage(interface: CgroupKind, written_back_counts: bool) -> AppliedLimits {

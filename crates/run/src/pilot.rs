@@ -9,6 +9,7 @@ use crate::fleet::{Fleet, Host};
 use crate::load::address_for;
 use crate::schedule::{BlockSchedule, VisitSchedule};
 use crate::session::benchmark::Benchmark;
+use crate::site::uses_work;
 use crate::visit::{Address, Visit, VisitEnd};
 use deltabench_compare::comparison::Metric;
 use deltabench_compare::forecast::{Forecast, forecast};
@@ -199,7 +200,7 @@ impl Piloting<'_, '_, '_> {
             return Ok(true);
         };
         let all: Vec<_> = ServerId::each().take(self.plan.servers.len()).collect();
-        if cell.writes {
+        if uses_work(self.plan.order, cell) {
             self.spec
                 .fleet
                 .renew_all(block_schedule, &all, (id, cell))?;

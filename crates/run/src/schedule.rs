@@ -5,7 +5,7 @@
 use crate::remote::same_server;
 use deltabench_model::installation::Remote;
 use deltabench_model::plan::{Cell, CellId, CellOrder, Placement, Plan, PlannedServer, ServerId};
-use deltabench_model::units::{index, to_f64, to_u64};
+use deltabench_model::units::{count, index, to_f64, to_u64};
 use deltabench_workload::mix;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -110,10 +110,11 @@ fn first_port(plan: &Plan) -> u16 {
     }
 }
 
-/// A permutation of clusters over servers that only exchanges clusters of the same installation.
+/// A permutation of clusters over servers that only exchanges clusters of the same installation. In as many
+/// blocks as there are such servers each has each of their clusters once: what one of them owes to its load
+/// cancels.
 fn slots(plan: &Plan, block: u32) -> Vec<usize> {
     let mut slots: Vec<usize> = (0..plan.servers.len()).collect();
-    let mut random = draw(plan, purpose::SLOTS, &[u64::from(block)]);
     let same = |a: usize, b: usize| match (plan.servers.get(a), plan.servers.get(b)) {
         (Some(a), Some(b)) => same_server(&a.installation, &b.installation),
         _ => false,
@@ -125,21 +126,31 @@ fn slots(plan: &Plan, block: u32) -> Vec<usize> {
         if group.first() != Some(&first) {
             continue;
         }
-        let mut shuffled = group.clone();
-        shuffled.shuffle(&mut random);
-        for (server, cluster) in group.into_iter().zip(shuffled) {
-            if let Some(slot) = slots.get_mut(server) {
-                *slot = cluster;
+        for (server, place) in group.iter().zip(exchanged(plan, block, &group)) {
+            if let (Some(slot), Some(cluster)) = (slots.get_mut(*server), group.get(place)) {
+                *slot = *cluster;
             }
         }
     }
     slots
 }
 
+/// Which place of a group of servers lends each of them its cluster.
+fn exchanged(plan: &Plan, block: u32, group: &[usize]) -> Vec<usize> {
+    let first = count(group.first().copied().unwrap_or(0));
+    let (round, turn) = (
+        u64::from(block) / count(group.len()),
+        u64::from(block) % count(group.len()),
+    );
+    let mut places = permutation(draw(plan, purpose::SLOTS, &[round, first]), group.len());
+    places.rotate_left(index(turn));
+    places
+}
+
 /// How one visit to a cell is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisitSchedule {
-    /// The rotation: every round runs the servers in this order, so each server always follows the same one.
+    /// Every round runs the servers in this order, so each server always follows the same one.
     pub rotation: Vec<ServerId>,
     /// Cores of the client; empty means unpinned.
     pub client_cores: Vec<usize>,
@@ -151,12 +162,10 @@ impl VisitSchedule {
     /// The schedule of the visit to `cell` in `block`, on a host with these `cores`.
     pub fn of(plan: &Plan, block: u32, cell_id: CellId, cell: &Cell, cores: &[usize]) -> Self {
         let key = [u64::from(block), u64::from(cell_id.0)];
-        let mut rotation: Vec<ServerId> = ServerId::each().take(plan.servers.len()).collect();
-        if plan.timing.sustained {
-            rotation = pass_order(plan, block);
-        } else {
-            rotation.shuffle(&mut draw(plan, purpose::ROTATION, &key));
-        }
+        let rotation = match plan.timing.sustained {
+            true => pass_order(plan, block),
+            false => rotation(plan, block, cell_id),
+        };
         if let Some(pins) = &plan.pins {
             return Self {
                 rotation,
@@ -191,6 +200,19 @@ impl VisitSchedule {
             server_cores,
         }
     }
+}
+
+/// The rotation of a visit: drawn, and in every second block that of the block before in reverse. So each
+/// server follows another one as often as it goes before it, and what one leaves behind in the caches for the
+/// next cancels between two copies of the base.
+fn rotation(plan: &Plan, block: u32, cell: CellId) -> Vec<ServerId> {
+    let mut order: Vec<ServerId> = ServerId::each().take(plan.servers.len()).collect();
+    let key = [u64::from(block / 2), u64::from(cell.0)];
+    order.shuffle(&mut draw(plan, purpose::ROTATION, &key));
+    if block % 2 == 1 {
+        order.reverse();
+    }
+    order
 }
 
 /// Cores of the client from `first` on, one for each thread, and those of the servers.
@@ -316,11 +338,52 @@ mod tests {
             .map(|block| BlockSchedule::of(&plan, block).slots)
             .collect();
         assert!(slots.iter().all(|slot| slot[2] == 2));
-        let swapped = slots.iter().filter(|slot| slot[..2] == [1, 0]).count();
-        assert!(
-            (16..=48).contains(&swapped),
-            "{swapped} of 64 blocks swapped"
-        );
+        for pair in slots.chunks(2) {
+            assert_ne!(
+                pair[0], pair[1],
+                "each has either cluster once in two blocks"
+            );
+        }
+        let begins = slots.iter().step_by(2).filter(|slot| slot[0] == 1).count();
+        assert!((8..=24).contains(&begins), "{begins} of 32 pairs begin so");
+        let same = plan_of(&["a", "a", "a"], 1);
+        for start in [0, 3, 30] {
+            for server in 0..3 {
+                let blocks = start..start + 3;
+                let mut had: Vec<usize> =
+                    blocks.map(|block| slots_of(&same, block)[server]).collect();
+                had.sort_unstable();
+                assert_eq!(had, [0, 1, 2], "server {server} from block {start}");
+            }
+        }
+    }
+
+    fn slots_of(plan: &Plan, block: u32) -> Vec<usize> {
+        BlockSchedule::of(plan, block).slots
+    }
+
+    #[test]
+    fn in_two_blocks_a_server_follows_another_as_often_as_it_goes_before_it() {
+        let plan = plan_of(&["a", "a", "b", "c"], 3);
+        let rotation = |block: u32| {
+            let cell = (CellId(1), &plan.cells[1]);
+            VisitSchedule::of(&plan, block, cell.0, cell.1, &[0, 1]).rotation
+        };
+        let follows = |order: &[ServerId]| -> Vec<(ServerId, ServerId)> {
+            let next = order.iter().cycle().skip(1);
+            order.iter().copied().zip(next.copied()).collect()
+        };
+        let mut firsts = std::collections::HashSet::new();
+        for block in (0..200).step_by(2) {
+            let (one, other) = (rotation(block), rotation(block + 1));
+            firsts.insert(one.clone());
+            let mut turned: Vec<_> = follows(&other).into_iter().map(|(a, b)| (b, a)).collect();
+            let mut pairs = follows(&one);
+            turned.sort_unstable();
+            pairs.sort_unstable();
+            assert_eq!(pairs, turned);
+        }
+        assert_eq!(firsts.len(), 24, "every order is drawn at some time");
     }
 
     #[test]

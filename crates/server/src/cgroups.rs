@@ -1,5 +1,6 @@
 //! Control groups that a run has made for its servers, noted so that a sweep finds them after a kill.
 
+use crate::records::{CGROUPS_FILE, groups_left, is_ours};
 use crate::tree;
 use crate::workspace::Workspace;
 use deltabench_model::problem::Problem;
@@ -7,12 +8,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// File in a workspace that lists the directories, one a line.
-const RECORD_FILE: &str = "cgroups";
 /// How long a group may still be busy.
 const EMPTY_LIMIT: Duration = Duration::from_secs(2);
-/// Start of the names of groups that deltabench makes.
-const PREFIX: &str = "deltabench-";
 
 impl Workspace {
     /// Notes the control groups that are about to be made for servers of this run. To be called once, with
@@ -25,7 +22,7 @@ impl Workspace {
             .map(|directory| directory.display().to_string())
             .collect();
         tree::write_file(
-            &self.inner.directory.join(RECORD_FILE),
+            &self.inner.directory.join(CGROUPS_FILE),
             &lines.join("\n"),
             None,
         )
@@ -35,18 +32,17 @@ impl Workspace {
 /// Removes the control groups that a killed deltabench had made according to its workspace; what was done,
 /// and what could not be, in words.
 pub(crate) fn remove_stale(directory: &Path) -> Vec<String> {
-    let listed = std::fs::read_to_string(directory.join(RECORD_FILE)).unwrap_or_default();
     let mut said = Vec::new();
     let mut removed = 0;
-    for group in listed.lines().map(Path::new).filter(|path| is_ours(path)) {
+    for group in groups_left(directory) {
         // What meters of CPU had made below it.
-        for inner in std::fs::read_dir(group).into_iter().flatten().flatten() {
+        for inner in std::fs::read_dir(&group).into_iter().flatten().flatten() {
             if is_ours(&inner.path()) {
                 // If it stays, so does the group, and that is told.
                 let _ = std::fs::remove_dir(inner.path());
             }
         }
-        match removed_in_time(group) {
+        match removed_in_time(&group) {
             Ok(()) => removed += 1,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => said.push(format!("could not remove {}: {error}", group.display())),
@@ -71,16 +67,6 @@ fn removed_in_time(group: &Path) -> std::io::Result<()> {
     }
 }
 
-/// A group that is there and has a name of ours. An ordinary directory with the file in it cannot be removed
-/// as a group is.
-fn is_ours(path: &Path) -> bool {
-    let named = path
-        .file_name()
-        .and_then(|name| name.to_str())
-        .is_some_and(|name| name.starts_with(PREFIX));
-    named && path.is_absolute() && path.join("cgroup.procs").is_file()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,7 +82,7 @@ mod tests {
             std::fs::write(scratch.path().join(group).join("cgroup.procs"), "").unwrap();
         }
         let lines = groups.map(|group| scratch.path().join(group).display().to_string());
-        std::fs::write(scratch.path().join(RECORD_FILE), lines.join("\n")).unwrap();
+        std::fs::write(scratch.path().join(CGROUPS_FILE), lines.join("\n")).unwrap();
         let said = remove_stale(scratch.path()).join("\n");
         // Ordinary directories all: one is tried, and stays because it has a file in it.
         assert!(said.contains("could not remove") && said.contains("deltabench-run-c0"));

@@ -4,6 +4,7 @@
 //! operation by about as much as the changes that deltabench is asked to find.
 
 use crate::kernel;
+use crate::records::HUGE_PAGES_FILE;
 use crate::tree;
 use crate::workspace::{Inner, Workspace};
 use deltabench_model::units::{to_f64, to_u64};
@@ -14,7 +15,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const RECORD_FILE: &str = "huge_pages.json";
 /// What a server wants beside its buffers: buffer headers (about 1 %), lock tables, WAL buffers,
 /// statistics.
 const SHARE_BESIDE: f64 = 1.03;
@@ -156,7 +156,7 @@ impl Drop for HugePages {
     fn drop(&mut self) {
         // Nobody is left to tell; the record stays for the next sweep if this fails.
         if give_back(&self.knobs, self.added).is_ok() {
-            let _ = std::fs::remove_file(self.workspace.directory.join(RECORD_FILE));
+            let _ = std::fs::remove_file(self.workspace.directory.join(HUGE_PAGES_FILE));
         }
     }
 }
@@ -238,7 +238,7 @@ fn add(knobs: &Knobs, pages: u64, directory: &Path) -> Result<(), String> {
         );
     }
     knobs.write(before)?;
-    let _ = std::fs::remove_file(directory.join(RECORD_FILE));
+    let _ = std::fs::remove_file(directory.join(HUGE_PAGES_FILE));
     asked?;
     Err(format!(
         "the kernel gave {} of {pages}; its memory is too fragmented",
@@ -257,7 +257,7 @@ fn give_back(knobs: &Knobs, pages: u64) -> Result<(), String> {
 
 fn write_record(directory: &Path, record: &Record) -> Result<(), String> {
     let text = serde_json::to_string(record).map_err(|error| error.to_string())?;
-    tree::write_file(&directory.join(RECORD_FILE), &text, None)
+    tree::write_file(&directory.join(HUGE_PAGES_FILE), &text, None)
         .map_err(|problem| format!("{}: {}", problem.error, problem.detail.unwrap_or_default()))
 }
 
@@ -267,24 +267,31 @@ pub(crate) fn give_back_stale(directory: &Path) -> Option<String> {
 }
 
 fn give_back_recorded(knobs: &Knobs, directory: &Path) -> Option<String> {
-    let path = directory.join(RECORD_FILE);
-    let record: Record = serde_json::from_str(&std::fs::read_to_string(&path).ok()?).ok()?;
-    let pages = if record.granted {
-        record.added
-    } else {
-        record
-            .added
-            .min(knobs.read().ok()?.saturating_sub(record.before))
-    };
-    match give_back(knobs, pages) {
-        Ok(()) if pages == 0 => None,
-        Ok(()) => {
+    let path = directory.join(HUGE_PAGES_FILE);
+    if !path.exists() {
+        return None;
+    }
+    let given = pages_of(&path, knobs).and_then(|pages| give_back(knobs, pages).map(|()| pages));
+    match given {
+        Ok(pages) => {
             // So that a sweep cut short does not give them back twice.
             let _ = std::fs::remove_file(&path);
-            Some(format!("gave {pages} huge pages back"))
+            (pages > 0).then(|| format!("gave {pages} huge pages back"))
         }
-        Err(why) => Some(format!("could not give {pages} huge pages back: {why}")),
+        Err(why) => Some(format!("could not give huge pages back: {why}")),
     }
+}
+
+/// How many pages a record says are ours.
+fn pages_of(record: &Path, knobs: &Knobs) -> Result<u64, String> {
+    let told = |error: String| format!("cannot read {}: {error}", record.display());
+    let text = std::fs::read_to_string(record).map_err(|error| told(error.to_string()))?;
+    let read: Record = serde_json::from_str(&text).map_err(|error| told(error.to_string()))?;
+    Ok(if read.granted {
+        read.added
+    } else {
+        read.added.min(knobs.read()?.saturating_sub(read.before))
+    })
 }
 
 #[cfg(test)]
@@ -352,7 +359,7 @@ mod tests {
         machine.knobs().write(1135).unwrap();
         drop(pages);
         assert_eq!(machine.knobs().read().unwrap(), 15);
-        assert!(!machine.directory().join(RECORD_FILE).exists());
+        assert!(!machine.directory().join(HUGE_PAGES_FILE).exists());
     }
 
     #[test]
@@ -435,6 +442,28 @@ mod tests {
             give_back_recorded(&machine.knobs(), machine.directory()),
             None
         );
+        assert_eq!(machine.knobs().read().unwrap(), 5);
+        assert!(!machine.directory().join(HUGE_PAGES_FILE).exists());
+    }
+
+    #[test]
+    fn pages_that_cannot_be_given_back_keep_their_record_and_with_it_the_workspace() {
+        let mut machine = Machine::new(5, 0);
+        let pages = machine.reserve(true, &[GB]).unwrap();
+        let (number, hidden) = (
+            machine.knobs().number,
+            machine.scratch.path().join("hidden"),
+        );
+        std::fs::rename(&number, &hidden).unwrap();
+        drop(pages);
+        let directory = machine.directory().to_path_buf();
+        let problem = machine.workspace.take().unwrap().remove().unwrap_err();
+        assert!(problem.detail.unwrap().contains("huge pages"));
+        let said = give_back_recorded(&machine.knobs(), &directory).unwrap();
+        assert!(said.contains("could not give"), "{said}");
+        std::fs::rename(&hidden, &number).unwrap();
+        let said = give_back_recorded(&machine.knobs(), &directory).unwrap();
+        assert_eq!(said, "gave 560 huge pages back");
         assert_eq!(machine.knobs().read().unwrap(), 5);
     }
 }

@@ -55,6 +55,7 @@ mod probe;
 mod process;
 mod profile;
 mod programs;
+mod records;
 mod remnants;
 mod room;
 mod settings;

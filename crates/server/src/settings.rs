@@ -118,6 +118,17 @@ const SAME_MEANING: &[(&str, &str, &str)] = &[
     ("log_min_messages", "debug", "debug2"),
 ];
 
+/// What the server shows for `archive_command`, whatever its value is, while `archive_mode` is off.
+///
+/// Source: `show_archive_command` in xlog.c.
+const ARCHIVING_IS_OFF: &str = "(disabled)";
+
+/// The words of `DateStyle` that the server shows as they are written. It has others, such as `US`, and shows
+/// what they stand for.
+///
+/// Source: `check_datestyle` in variable.c.
+const DATE_STYLES: [&str; 7] = ["iso", "sql", "postgres", "german", "mdy", "dmy", "ymd"];
+
 fn is_met(asked: &str, setting: &Setting) -> bool {
     let name = setting.name.to_ascii_lowercase();
     if CHOSEN_BY_SERVER
@@ -145,12 +156,25 @@ fn is_met(asked: &str, setting: &Setting) -> bool {
 
 fn same_text(name: &str, asked: &str, actual: &str) -> bool {
     asked.eq_ignore_ascii_case(actual)
+        || (name.starts_with("archive_") && actual == ARCHIVING_IS_OFF)
+        || (name == "datestyle" && same_date_style(asked, actual))
         || SAME_MEANING.iter().any(|(n, old, new)| {
             *n == name
                 && *new == actual
                 && (old.eq_ignore_ascii_case(asked)
                     || (*old == "on" && boolean(asked) == Some(true)))
         })
+}
+
+/// The server shows a style and an order of day and month, also if only one of them was asked for.
+fn same_date_style(asked: &str, actual: &str) -> bool {
+    let parts = |list: &str| -> Vec<String> {
+        let parts = list.split(',').map(str::trim);
+        parts.map(str::to_ascii_lowercase).collect()
+    };
+    let (asked, actual) = (parts(asked), parts(actual));
+    let is_shown = |part: &String| DATE_STYLES.contains(&part.as_str());
+    !asked.iter().all(is_shown) || asked.iter().all(|part| actual.contains(part))
 }
 
 /// Both in the setting's unit. An asked value that is no whole number of units may have been rounded,
@@ -321,6 +345,11 @@ mod tests {
             ("timezone", "utc", "UTC", None),
             ("log_line_prefix", "%m [%p] ", "%m [%p] ", None),
             ("unix_socket_permissions", "0700", "0700", None),
+            ("archive_command", "cp %p /a/%f", "(disabled)", None),
+            ("archive_command", "cp %p /a/%f", "cp %p /a/%f", None),
+            ("DateStyle", "ISO", "ISO, MDY", None),
+            ("DateStyle", "dmy,sql", "SQL, DMY", None),
+            ("DateStyle", "European", "ISO, DMY", None),
         ] {
             assert_eq!(
                 failures(name, asked, value, unit),
@@ -342,6 +371,11 @@ mod tests {
             ("wal_buffers", "16MB", "512", Some("8kB")),
             ("max_connections", "100", "101", None),
             ("max_files_per_process", "2000000", "2000001", None),
+            ("archive_command", "cp %p /a/%f", "cp %p /b/%f", None),
+            ("archive_mode", "on", "off", None),
+            ("restore_command", "cp /a/%f %p", "(disabled)", None),
+            ("DateStyle", "SQL", "ISO, MDY", None),
+            ("DateStyle", "ISO, DMY", "ISO, MDY", None),
         ] {
             assert_eq!(
                 failures(name, asked, value, unit),

@@ -3,9 +3,10 @@
 use crate::cgroups;
 use crate::huge_pages;
 use crate::kernel;
+use crate::records::what_is_left;
 use crate::remnants::{SharedMemory, end_servers};
 use crate::workspace::{
-    DRAFT_PREFIX, OWNER_FILE, check_parent, read_owner, remove_directory, take_over,
+    DRAFT_PREFIX, OWNER_FILE, OwnerRecord, check_parent, read_owner, remove_directory, take_over,
 };
 use deltabench_proc::host::{boot_id, host_name};
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +17,8 @@ use std::time::Duration;
 const DRAFT_AGE: Duration = Duration::from_secs(600);
 
 /// Finds workspaces in `parent` whose deltabench is gone, stops their servers, gives their huge pages
-/// back and removes their control groups and them. Returns what was done, and what could not be, one
+/// back and removes their control groups and them. A workspace whose pages or groups cannot be given back
+/// stays for the next sweep. Returns what was done, and what could not be, one
 /// sentence each.
 ///
 /// A process is stopped only if it is a `postgres`, or was started as an engine ([`crate::ENGINE_MARK`]) or
@@ -89,28 +91,8 @@ fn sweep_one(directory: &Path) -> Vec<String> {
         return Vec::new();
     }
     let mut done = Vec::new();
-    if same_boot {
-        let memory: Vec<SharedMemory> = clusters(directory)
-            .iter()
-            .map(|c| SharedMemory::of(c))
-            .collect();
-        let (found, left) = end_servers(directory, record.server_uid);
-        if found > 0 {
-            done.push(format!(
-                "stopped {found} server processes of run {}, whose deltabench (process {}) is gone",
-                record.run, record.deltabench.pid
-            ));
-        }
-        if left > 0 {
-            done.push(format!(
-                "{left} server processes in {place} would not stop; left their directory alone"
-            ));
-            return done;
-        }
-        for segment in memory {
-            segment.release(record.server_uid);
-        }
-        done.extend(give_back(directory));
+    if same_boot && !stop_and_give_back(directory, &record, &mut done) {
+        return done;
     }
     match remove_directory(directory) {
         Ok(()) => done.push(format!("removed {place}, left by run {}", record.run)),
@@ -123,11 +105,39 @@ fn sweep_one(directory: &Path) -> Vec<String> {
     done
 }
 
-/// Gives back what the kernel had set up for a run.
-fn give_back(directory: &Path) -> Vec<String> {
-    let mut done = cgroups::remove_stale(directory);
+/// Stops what still runs of a run and gives back what the kernel has for it. False if something is left: then
+/// the directory is needed to find it again.
+fn stop_and_give_back(directory: &Path, record: &OwnerRecord, done: &mut Vec<String>) -> bool {
+    let place = directory.display();
+    let memory: Vec<SharedMemory> = clusters(directory)
+        .iter()
+        .map(|c| SharedMemory::of(c))
+        .collect();
+    let (found, left) = end_servers(directory, record.server_uid);
+    if found > 0 {
+        done.push(format!(
+            "stopped {found} server processes of run {}, whose deltabench (process {}) is gone",
+            record.run, record.deltabench.pid
+        ));
+    }
+    if left > 0 {
+        done.push(format!(
+            "{left} server processes in {place} would not stop; left their directory alone"
+        ));
+        return false;
+    }
+    for segment in memory {
+        segment.release(record.server_uid);
+    }
+    done.extend(cgroups::remove_stale(directory));
     done.extend(huge_pages::give_back_stale(directory));
-    done
+    if let Some(left) = what_is_left(directory) {
+        done.push(format!(
+            "left {place} alone: it lists {left} that could not be given back"
+        ));
+        return false;
+    }
+    true
 }
 
 fn clusters(directory: &Path) -> Vec<std::path::PathBuf> {
@@ -159,7 +169,7 @@ fn is_young_draft(directory: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::user::ServerUser;
-    use crate::workspace::{OwnerRecord, Workspace};
+    use crate::workspace::Workspace;
     use std::os::unix::fs::PermissionsExt;
 
     fn parent() -> tempfile::TempDir {
@@ -240,6 +250,24 @@ mod tests {
         );
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    #[test]
+    fn a_workspace_stays_with_its_records_until_its_control_groups_are_removed() {
+        let parent = parent();
+        let stale = abandoned(parent.path(), |_| {});
+        let group = parent.path().join("elsewhere/deltabench-run-c0");
+        std::fs::create_dir_all(&group).unwrap();
+        // An ordinary directory with a file in it: as a group it cannot be removed.
+        std::fs::write(group.join("cgroup.procs"), "").unwrap();
+        let record = stale.join(crate::records::CGROUPS_FILE);
+        std::fs::write(&record, group.display().to_string()).unwrap();
+        let done = sweep(parent.path()).join("\n");
+        assert!(done.contains("could not remove"), "{done}");
+        assert!(done.contains("it lists control groups"), "{done}");
+        assert!(record.exists() && stale.join(OWNER_FILE).exists());
+        std::fs::remove_dir_all(&group).unwrap();
+        assert!(sweep(parent.path())[0].contains("removed") && !stale.exists());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// What the new version needs.
 ///
 /// Source: `check_bin_dir` in exec.c of `pg_upgrade`.
-const OF_NEW: [&str; 9] = [
+const OF_NEW: [&str; 10] = [
     "pg_upgrade",
     "postgres",
     "pg_ctl",
@@ -16,6 +16,7 @@ const OF_NEW: [&str; 9] = [
     "pg_resetwal",
     "pg_dump",
     "pg_dumpall",
+    "pg_restore",
     "psql",
     "vacuumdb",
 ];
@@ -216,6 +217,14 @@ mod tests {
         );
         assert!(detail.contains("pg_upgrade, pg_controldata"), "{detail}");
         assert!(problem.hint.unwrap().contains("installed:"));
+        let most = "pg_upgrade postgres pg_ctl pg_controldata pg_resetwal pg_dump pg_dumpall psql vacuumdb";
+        let most: Vec<&str> = most.split(' ').collect();
+        let problem = check_upgrade(&old, &tree(place.path(), 160_000, &most)).unwrap_err();
+        let detail = problem.detail.unwrap();
+        assert!(
+            detail.ends_with("path:160000 has no pg_restore"),
+            "{detail}"
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::access::{check_passable, check_reachable};
 use crate::failure::failed;
 use crate::kernel;
 use crate::process::Identity;
+use crate::records::what_is_left;
 use crate::room::{SOCKETS_OF_A_RUN, check_socket_path};
 use crate::tree;
 use crate::user::ServerUser;
@@ -45,7 +46,7 @@ pub(crate) struct OwnerRecord {
 }
 
 /// The directory of one run's clusters and sockets. Dropping it removes it, but not before the last
-/// cluster in it has been dropped.
+/// cluster in it has been dropped, and not while it lists something that the kernel still has for the run.
 pub struct Workspace {
     pub(crate) inner: Arc<Inner>,
 }
@@ -64,7 +65,7 @@ pub(crate) struct Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         // Nobody is left to tell; what stays behind is found by the next sweep.
-        let _ = remove_directory(&self.directory);
+        let _ = self.clear();
         remove_empty(&self.made);
     }
 }
@@ -188,11 +189,11 @@ impl Workspace {
 
     /// Removes the directory and everything in it.
     ///
-    /// Errors: a cluster or a reservation of huge pages still uses it, or something in it cannot be
-    /// removed.
+    /// Errors: a cluster or a reservation of huge pages still uses it; it lists control groups or huge pages
+    /// that could not be given back, which the next sweep tries again; something in it cannot be removed.
     pub fn remove(self) -> Result<(), Problem> {
         match Arc::try_unwrap(self.inner) {
-            Ok(inner) => remove_directory(&inner.directory),
+            Ok(inner) => inner.clear(),
             Err(inner) => Err(Problem::new(format!(
                 "{} is still in use",
                 inner.directory.display()
@@ -206,6 +207,16 @@ impl Inner {
     /// Where servers have their sockets.
     pub(crate) fn sockets(&self) -> &Path {
         &self.sockets
+    }
+
+    /// Removes the directory, unless only its records say what the kernel still has for the run.
+    fn clear(&self) -> Result<(), Problem> {
+        let Some(left) = what_is_left(&self.directory) else {
+            return remove_directory(&self.directory);
+        };
+        Err(Problem::new(format!("{} stays", self.directory.display()))
+            .detail(format!("it lists {left} that could not be given back"))
+            .hint("the next start of deltabench tries again"))
     }
 }
 
@@ -425,6 +436,30 @@ mod tests {
         let directory = workspace.directory().to_path_buf();
         workspace.remove().unwrap();
         assert!(!directory.exists());
+    }
+
+    #[test]
+    fn a_workspace_stays_while_a_control_group_that_it_lists_is_there() {
+        let scratch = reachable_scratch();
+        let group = scratch.path().join("deltabench-run-1-c0");
+        std::fs::create_dir(&group).unwrap();
+        std::fs::write(group.join("cgroup.procs"), "").unwrap();
+        let workspace = |run: &str| {
+            let made = Workspace::create(scratch.path(), run, &user()).unwrap();
+            made.note_cgroups(std::slice::from_ref(&group)).unwrap();
+            made
+        };
+        let removed = workspace("run-1");
+        let directory = removed.directory().to_path_buf();
+        let problem = removed.remove().unwrap_err();
+        assert!(problem.detail.unwrap().contains("control groups"));
+        assert!(read_owner(&directory).is_ok() && directory.join("cgroups").exists());
+        drop(workspace("run-2"));
+        assert!(scratch.path().join("run-2/cgroups").exists());
+        let freed = workspace("run-3");
+        std::fs::remove_dir_all(&group).unwrap();
+        freed.remove().unwrap();
+        assert!(!scratch.path().join("run-3").exists());
     }
 
     #[test]

@@ -15,9 +15,6 @@ use deltabench_report::{StudyFormat, TerminalOptions, render_study, words};
 use maud::{Markup, html};
 use std::collections::BTreeMap;
 
-/// What the file of a replay's page begins with.
-const REPLAY: &str = "replay-";
-
 /// The executions of experiments, newest first, with their runs in order.
 pub(crate) fn all(lab: &Lab) -> Vec<(String, Vec<&Entry>)> {
     let mut found: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
@@ -34,34 +31,10 @@ pub(crate) fn all(lab: &Lab) -> Vec<(String, Vec<&Entry>)> {
     all
 }
 
-/// The names of bisections and replays that have a page in the lab.
-///
-/// Errors: the store cannot be read.
-pub(crate) fn all_stored(lab: &Lab) -> Result<Vec<String>, Problem> {
-    let mut names: Vec<String> = lab.store.bisections().map_err(store_problem)?;
-    names.retain(|name| lab.directory().join(format!("{name}.html")).is_file());
-    let files = std::fs::read_dir(lab.directory())
-        .into_iter()
-        .flatten()
-        .flatten();
-    let pages = files.filter_map(|file| {
-        let name = file.file_name().into_string().ok()?;
-        let name = name.strip_suffix(".html")?;
-        name.starts_with(REPLAY).then(|| name.to_owned())
-    });
-    names.extend(pages);
-    names.sort();
-    names.reverse();
-    Ok(names)
-}
-
 /// The newest of them.
-///
-/// Errors: the store cannot be read.
-pub(crate) fn newest(lab: &Lab, links: &Links, most: usize) -> Result<Markup, Problem> {
+pub(crate) fn newest(lab: &Lab, links: &Links, most: usize) -> Markup {
     let executions = all(lab);
-    let stored = all_stored(lab)?;
-    Ok(html! {
+    html! {
         @if !executions.is_empty() {
             section #executions {
                 h2 { "Experiments" }
@@ -79,15 +52,15 @@ pub(crate) fn newest(lab: &Lab, links: &Links, most: usize) -> Result<Markup, Pr
                 @if executions.len() > most { p.muted { "Search lists all." } }
             }
         }
-        @if !stored.is_empty() {
+        @if !lab.stored.is_empty() {
             section #stored {
                 h2 { "Bisections and replays" }
-                ul.findings { @for name in stored.iter().take(most) {
+                ul.findings { @for name in lab.stored.iter().take(most) {
                     li { a href=(links.to(&Route::Stored(name.clone()))) { (name) } }
                 } }
             }
         }
-    })
+    }
 }
 
 /// An execution's page; `None` where there is none of that name.
@@ -156,10 +129,9 @@ fn file_name(path: &str) -> String {
 
 /// The page of a bisection or a replay, as its command wrote it; `None` where there is none.
 ///
-/// Errors: the store cannot be read.
+/// Errors: its file cannot be read.
 pub(crate) fn stored(lab: &Lab, name: &str, links: &Links) -> Result<Option<Page>, Problem> {
-    let known = all_stored(lab)?;
-    let Some(name) = known.iter().find(|known| *known == name) else {
+    let Some(name) = lab.stored.iter().find(|known| *known == name) else {
         return Ok(None);
     };
     let path = lab.directory().join(format!("{name}.html"));

@@ -93,7 +93,7 @@ pub(crate) fn page(lab: &mut Lab, links: &Links) -> Result<Page, Problem> {
             (crate::runs::table(&newest, lab, links))
             @if lab.entries.len() > ROWS { p { a href=(links.to(&Route::Runs)) { "all runs" } } }
         }
-        (crate::executions::newest(lab, links, ROWS)?)
+        (crate::executions::newest(lab, links, ROWS))
     };
     let frame = Frame {
         title: "Lab",

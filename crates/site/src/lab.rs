@@ -28,6 +28,9 @@ const KEPT_BYTES: usize = 64 << 20;
 /// The name under which outcomes are kept beside the store.
 const OUTCOMES: &str = "outcomes";
 
+/// What the file of a replay's page begins with.
+const REPLAY: &str = "replay-";
+
 /// What is shown over time, in this order.
 pub(crate) const METRICS: [Metric; 2] = [Metric::Throughput, Metric::ServerCpuPerOperation];
 
@@ -100,6 +103,8 @@ pub struct Lab {
     kept_bytes: usize,
     /// The run that is measured now.
     pub(crate) measured: Option<String>,
+    /// The names of bisections and replays that have a page in the lab, newest first.
+    pub(crate) stored: Vec<String>,
     pub(crate) secrets: Secrets,
     /// When no further analysis may begin, where somebody waits for a page.
     until: Option<Instant>,
@@ -135,6 +140,7 @@ impl Lab {
         let mut lab = Self::unread(store, shows_hosts);
         lab.read()?;
         lab.measured = lab.measured_now()?;
+        lab.stored = lab.stored_now()?;
         Ok(lab)
     }
 
@@ -153,6 +159,7 @@ impl Lab {
             pages: BTreeMap::new(),
             kept_bytes: 0,
             measured: None,
+            stored: Vec::new(),
             secrets: Secrets::default(),
             until: None,
             is_part: false,
@@ -182,6 +189,7 @@ impl Lab {
             stamps: self.stamps.clone(),
             outcomes: self.outcomes.clone(),
             measured: self.measured.clone(),
+            stored: self.stored.clone(),
             secrets: self.secrets.clone(),
             is_part: self.is_part,
             past: self.past.clone(),
@@ -212,24 +220,25 @@ impl Lab {
 
     /// Looks again, if somebody has written to the lab since.
     ///
-    /// Errors: the store cannot be read.
+    /// Errors: the store cannot be read. What was read before is still there then.
     pub fn refresh(&mut self) -> Result<(), Problem> {
+        self.store.renew().map_err(store_problem)?;
         if self.store.data_version().map_err(store_problem)? != self.version {
             self.read()?;
         }
-        let measured = self.measured_now()?;
-        if measured != self.measured {
-            self.measured = measured;
+        let (measured, stored) = (self.measured_now()?, self.stored_now()?);
+        if (&measured, &stored) != (&self.measured, &self.stored) {
+            (self.measured, self.stored) = (measured, stored);
             self.forget_pages();
         }
         Ok(())
     }
 
     fn read(&mut self) -> Result<(), Problem> {
-        self.version = self.store.data_version().map_err(store_problem)?;
-        let mut entries = std::mem::take(&mut self.entries);
-        let mut known: BTreeMap<String, Entry> = { Arc::make_mut(&mut entries).drain(..) }
-            .map(|entry| (entry.name.clone(), entry))
+        // Asked for first: what is stored meanwhile is read the next time.
+        let version = self.store.data_version().map_err(store_problem)?;
+        let known: BTreeMap<&str, &Entry> = { self.entries.iter() }
+            .map(|entry| (entry.name.as_str(), entry))
             .collect();
         let mut entries = Vec::with_capacity(known.len());
         // The first look is at all of them, later ones at a few.
@@ -238,11 +247,9 @@ impl Lab {
             false => BTreeMap::new(),
         };
         for stamp in self.store.stamps().map_err(store_problem)? {
-            let before = known
-                .remove(&stamp.run)
-                .filter(|entry| entry.stamp == stamp.stamp);
-            entries.push(match before {
-                Some(entry) => entry,
+            let before = known.get(stamp.run.as_str());
+            entries.push(match before.filter(|entry| entry.stamp == stamp.stamp) {
+                Some(entry) => (*entry).clone(),
                 None => {
                     let kept = kept.get(&stamp.run);
                     Entry::of(&stamp.run, &stamp.stamp, kept, &self.store)?
@@ -250,13 +257,13 @@ impl Lab {
             });
         }
         if !self.shows_hosts {
-            self.secrets = Secrets::of(&entries, &self.store)?;
+            let secrets = Secrets::of(&entries, &self.store)?;
             // Runs of a lab have a few names between them.
             let mut known: BTreeMap<String, String> = BTreeMap::new();
             let mut clean = |text: &mut String| match known.get(text.as_str()) {
                 Some(clean) => text.clone_from(clean),
                 None => {
-                    let clean = self.secrets.clean(text);
+                    let clean = secrets.clean(text);
                     known.insert(std::mem::replace(text, clean.clone()), clean);
                 }
             };
@@ -264,7 +271,10 @@ impl Lab {
                 clean(&mut server.name);
                 clean(&mut server.version.target);
             }
+            self.secrets = secrets;
         }
+        // Nothing fails any more: a lab that was read in part would look empty.
+        self.version = version;
         self.entries = Arc::new(entries);
         self.index();
         self.stamps = Stamps::of(&self.entries);
@@ -392,6 +402,25 @@ impl Lab {
                 .unwrap_or_else(|| "a run".to_owned())
         };
         Ok(run.or_else(|| is_locked.then(somebody)))
+    }
+
+    /// Bisections are in the store; replays have only their files.
+    fn stored_now(&self) -> Result<Vec<String>, Problem> {
+        let mut names: Vec<String> = self.store.bisections().map_err(store_problem)?;
+        names.retain(|name| self.directory().join(format!("{name}.html")).is_file());
+        let files = std::fs::read_dir(self.directory())
+            .into_iter()
+            .flatten()
+            .flatten();
+        let pages = files.filter_map(|file| {
+            let name = file.file_name().into_string().ok()?;
+            let name = name.strip_suffix(".html")?;
+            name.starts_with(REPLAY).then(|| name.to_owned())
+        });
+        names.extend(pages);
+        names.sort();
+        names.reverse();
+        Ok(names)
     }
 
     /// The state of a run in a word, as `deltabench list` has it.

@@ -17,7 +17,9 @@ pub fn page(lab: &mut Lab, route: &Route, published: bool) -> Result<Option<Page
         return Ok(Some(page));
     }
     let made = with_all_words(lab, route, published)?.map(|page| lab.secrets.withhold(page));
-    if let Some(page) = made.as_ref().filter(|page| !page.waits) {
+    // The file of a stored page may be written again at any time.
+    let is_file = matches!(route, Route::Stored(_));
+    if let Some(page) = made.as_ref().filter(|page| !page.waits && !is_file) {
         lab.keep(route, page);
     }
     Ok(made)

@@ -202,7 +202,7 @@ fn said(runs: &[Placed<'_>]) -> Vec<String> {
                 .push(HostValues {
                     host: run.host(),
                     class: class(&run.identity.class),
-                    values: metric.blocks.clone(),
+                    values: metric.sample(run.comparison.sessions),
                 });
         }
     }

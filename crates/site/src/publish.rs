@@ -67,7 +67,7 @@ pub fn publish(
     let mut made = site.bring_all(lab, &mut labs, &[[Route::Script]])?;
     // Pages of runs before the others, which show what they found.
     made.add(site.bring_all(lab, &mut labs, &runs(lab))?);
-    let files: Vec<[Route; 1]> = of_files(lab)?.into_iter().map(|route| [route]).collect();
+    let files: Vec<[Route; 1]> = of_files(lab).into_iter().map(|route| [route]).collect();
     made.add(site.bring_all(lab, &mut labs, &files)?);
     match site.lists_as_before() {
         Some(lists) => made.add(lists),
@@ -109,13 +109,13 @@ fn runs(lab: &Lab) -> Vec<[Route; 2]> {
 }
 
 /// The pages that are files in a lab, or read such files.
-fn of_files(lab: &Lab) -> Result<Vec<Route>, Problem> {
+fn of_files(lab: &Lab) -> Vec<Route> {
     let executions = executions::all(lab).into_iter();
     let mut all: Vec<Route> = executions.map(|(name, _)| Route::Execution(name)).collect();
     if !lab.is_part {
-        all.extend(executions::all_stored(lab)?.into_iter().map(Route::Stored));
+        all.extend(lab.stored.iter().cloned().map(Route::Stored));
     }
-    Ok(all)
+    all
 }
 
 /// All other pages of a lab.

@@ -110,7 +110,7 @@ fn things(lab: &Lab) -> Result<Vec<Thing>, Problem> {
         all.push(thing("experiment", route, name, String::new()));
     }
     if !lab.is_part {
-        for name in executions::all_stored(lab)? {
+        for name in lab.stored.clone() {
             all.push(thing(
                 "report",
                 Route::Stored(name.clone()),

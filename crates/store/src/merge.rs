@@ -118,8 +118,8 @@ fn merge_attached(connection: &mut Connection, sealed: Sealed<'_>) -> rusqlite::
     let same: Option<String> = step
         .query_row(
             "select r.name from main.run r join main.occasion o on o.run = r.id \
-             where o.uid in (select uid from sealed.occasion) limit 1",
-            [],
+             where o.uid in (select uid from sealed.occasion) order by r.name <> ?1 limit 1",
+            [sealed.run],
             |row| row.get(0),
         )
         .optional()?;

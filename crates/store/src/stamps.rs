@@ -30,10 +30,14 @@ const SELECT: &str = "select r.name, r.id || ' ' || \
     order by r.started_unix_ms, r.id";
 
 impl Store {
-    /// A number that changes when another process has written to the file.
+    /// A number that changes when another process has written to the file. Where a copy is read that is the
+    /// lab's own file: [`Store::renew`] then gets what was written.
     ///
     /// Errors: `Sqlite`.
     pub fn data_version(&self) -> Result<i64, StoreError> {
+        if let Some(copy) = &self.copy {
+            return Ok(copy.version());
+        }
         let found: Vec<i64> = self.collect("pragma data_version", [], |row| row.get(0))?;
         Ok(found.into_iter().next().unwrap_or_default())
     }

@@ -5,20 +5,18 @@ use crate::derived::Derived;
 use crate::error::StoreError;
 use crate::migrations::{is_newest, migrate};
 use crate::opened::{OpenedFiles, collect_from};
-use crate::read_only::{LabCopy, cannot_be_written};
+use crate::read_only::{BUSY, LabCopy, cannot_be_written, read_only};
 use deltabench_model::fact::{Fact, FactKind};
 use deltabench_model::finding::{Finding, Severity};
 use deltabench_model::plan::{self, CellId, PLAN_FORMAT, Plan, ServerId};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Name of the file in the lab directory.
 pub const FILE_NAME: &str = "deltabench.sqlite";
 
-/// How long to wait for another process that is writing to the same lab.
-const BUSY: Duration = Duration::from_secs(30);
+const ADD_FINDING: &str = "insert into finding (run, kind, severity, text) values (?1, ?2, ?3, ?4)";
 
 /// Pages kept in memory while a visit is open, KiB: one visit never spills to disk before its commit.
 const CACHE_KIB: i64 = 65_536;
@@ -106,24 +104,28 @@ impl Store {
     ///
     /// Errors: as [`Store::open_existing`].
     pub fn open_to_read(lab: &Path) -> Result<Self, StoreError> {
+        match Self::open_in_place(lab)? {
+            Some(store) => Ok(store),
+            None => Self::open_copy(lab),
+        }
+    }
+
+    /// Opens the lab's own file to read it alone; `None` where only a copy can be read.
+    fn open_in_place(lab: &Path) -> Result<Option<Self>, StoreError> {
         let path = lab.join(FILE_NAME);
         if !path.is_file() {
             return Err(StoreError::Missing { path });
         }
         let fail = |source| StoreError::sqlite(&path, "open", source);
-        // A connection is only ever used by one thread at a time.
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let opened = Connection::open_with_flags(&path, flags);
-        let connection = opened.map_err(fail)?;
-        connection.busy_timeout(BUSY).map_err(fail)?;
+        let connection = read_only(&path).map_err(fail)?;
         match is_newest(&connection, &path) {
             Ok(true) => {}
-            Ok(false) => return Self::open_copy(lab),
-            Err(error) if cannot_be_written(&error) => return Self::open_copy(lab),
+            Ok(false) => return Ok(None),
+            Err(error) if cannot_be_written(&error) => return Ok(None),
             Err(error) => return Err(error),
         }
         connection.set_prepared_statement_cache_capacity(32);
-        Ok(Self {
+        Ok(Some(Self {
             connection,
             path,
             lab: lab.to_owned(),
@@ -131,7 +133,25 @@ impl Store {
             copy: None,
             opened: OpenedFiles::default(),
             derived: Derived::default(),
-        })
+        }))
+    }
+
+    /// Opens the lab again if a copy of it is read and somebody has written to the lab since.
+    /// [`Store::data_version`] changes with it. A copy that was made a moment ago is kept for a while.
+    ///
+    /// Errors: as [`Store::open_to_read`]; then the old copy is still read.
+    pub fn renew(&mut self) -> Result<(), StoreError> {
+        let Some(copy) = self.copy.as_ref().filter(|copy| copy.is_outdated()) else {
+            return Ok(());
+        };
+        let renewed = match Self::open_in_place(&self.lab)? {
+            Some(store) => store,
+            None if copy.has_rested() => Self::open_copy(&self.lab)?,
+            None => return Ok(()),
+        };
+        renewed.derived.is_broken.set(self.derived.is_broken.get());
+        *self = renewed;
+        Ok(())
     }
 
     /// The same lab once more, for a thread that reads beside this one. `None` where that is not worth it: a
@@ -292,14 +312,28 @@ impl Store {
     ///
     /// Errors: `UnknownRun`, `Full`, `Sqlite`.
     pub fn add_finding(&mut self, run: &str, finding: &Finding) -> Result<(), StoreError> {
-        const SQL: &str = "insert into finding (run, kind, severity, text) values (?1, ?2, ?3, ?4)";
         let severity = severity_word(finding.severity);
         let run = self.run_id(run)?;
         self.execute(
-            SQL,
+            ADD_FINDING,
             "add a finding to",
             (run, finding.kind.word(), severity, &finding.text),
         )
+    }
+
+    /// Records several findings, all or none, as [`Store::add_finding`] does one.
+    ///
+    /// Errors: those of [`Store::add_finding`].
+    pub fn add_findings(&mut self, run: &str, findings: &[Finding]) -> Result<(), StoreError> {
+        let run = self.run_id(run)?;
+        self.insert_all("add findings to", |step| {
+            let mut insert = step.prepare_cached(ADD_FINDING)?;
+            for finding in findings {
+                let severity = severity_word(finding.severity);
+                insert.execute((run, finding.kind.word(), severity, &finding.text))?;
+            }
+            Ok(())
+        })
     }
 
     /// The findings of a run, in the order they were recorded. Of an archived run whose sealed file cannot be

@@ -88,11 +88,16 @@ impl Store {
     ///
     /// Errors: `Sqlite`.
     pub fn has_sealed(&self, sha256: &str) -> Result<bool, StoreError> {
-        let known: Vec<i64> =
-            self.collect("select 1 from archive where sha256 = ?1", [sha256], |row| {
-                row.get(0)
-            })?;
-        Ok(!known.is_empty())
+        Ok(self.sealed_as(sha256)?.is_some())
+    }
+
+    /// The run that a sealed file with this hash became in this store.
+    ///
+    /// Errors: `Sqlite`.
+    pub fn sealed_as(&self, sha256: &str) -> Result<Option<String>, StoreError> {
+        const SQL: &str = "select name from archive where sha256 = ?1";
+        let names: Vec<String> = self.collect(SQL, [sha256], |row| row.get(0))?;
+        Ok(names.into_iter().next())
     }
 
     /// The executions on several hosts, oldest first.

@@ -3,6 +3,7 @@
 //! A build is `built/NAME-KEY/`: the installed tree, its log and its stamp. It counts only with its stamp,
 //! which is written last, before the tree gets its name.
 
+use super::held;
 use crate::cache::Cache;
 use crate::files::{failed, make_directory, read_json, remove_tree, write_whole};
 use crate::tree;
@@ -112,11 +113,19 @@ pub(crate) fn all(cache: &Cache) -> Vec<Build> {
     builds
 }
 
-/// Removes a build from the cache; the next use of it builds it again. What is no build stays.
-pub(super) fn forget(cache: &Cache, bin_dir: &Path) -> Result<(), Problem> {
+/// Holds a build, so that no other deltabench removes it while this process runs; false if it is gone.
+pub(super) fn hold(build: &Build) -> Result<bool, Problem> {
+    held::hold(&build.dir.join(STAMP))
+}
+
+/// Removes a build from the cache; the next use of it builds it again. What is no build stays. False if
+/// another deltabench uses it.
+pub(super) fn forget(cache: &Cache, bin_dir: &Path) -> Result<bool, Problem> {
     match bin_dir.parent() {
-        Some(dir) if dir.parent() == Some(&cache.built()) && at(dir).is_some() => remove_tree(dir),
-        _ => Ok(()),
+        Some(dir) if dir.parent() == Some(&cache.built()) && at(dir).is_some() => {
+            held::alone(&dir.join(STAMP), || remove_tree(dir))
+        }
+        _ => Ok(true),
     }
 }
 

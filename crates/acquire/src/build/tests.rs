@@ -1,6 +1,7 @@
 //! Builds of a tiny source tree: a `configure` and a Makefile that make scripts, with a compiler that is
 //! one too.
 
+mod held;
 mod named;
 pub(super) mod world;
 

@@ -63,6 +63,9 @@ pub struct Servers {
     pub huge_pages: HugePagesWord,
 }
 
+/// The version of the JSON report that nobody has to ask for.
+pub const JSON_VERSION: u8 = 2;
+
 /// Where the results go.
 #[derive(Debug, Default, Args)]
 pub struct Output {
@@ -73,7 +76,8 @@ pub struct Output {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Version of the JSON report; 1 is for older scripts
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    #[arg(long, value_name = "N", default_value_t = JSON_VERSION,
+          value_parser = clap::value_parser!(u8).range(1..=2))]
     pub json_version: u8,
     /// Print every note and the whole reason of each cell, not only the five most important notes
     #[arg(long)]

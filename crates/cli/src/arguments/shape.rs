@@ -130,7 +130,7 @@ pub struct Ending {
     /// End a cell when the half-width of its interval is this small
     #[arg(long, value_name = "PERCENT", conflicts_with = "fixed")]
     pub precision: Option<String>,
-    /// Most time of the run with its set-up, for example 15m or 2h
+    /// Most time of the run with its set-up, for example 15m or 2h; `resume` allows as much again
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Leave out the pilot, which measures for half a minute and says how long answers will take; a run of at

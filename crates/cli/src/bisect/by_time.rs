@@ -155,7 +155,7 @@ impl Search<'_> {
         let began = Instant::now();
         let mut ready: Vec<Ready> = Vec::new();
         for point in points {
-            match self.ready(*point, &ready)? {
+            match self.ready(*point, &ready, evidence)? {
                 Some(server) => ready.push(server),
                 // What is known now leads to another look.
                 None => return Ok(Looked::Changed),
@@ -223,7 +223,12 @@ impl Search<'_> {
     }
 
     /// The server of a point; nothing if it cannot be built or is one that is known, which is stored.
-    fn ready(&mut self, number: usize, others: &[Ready]) -> Result<Option<Ready>, Failure> {
+    fn ready(
+        &mut self,
+        number: usize,
+        others: &[Ready],
+        evidence: &Evidence,
+    ) -> Result<Option<Ready>, Failure> {
         let point = self.point(number)?;
         let began = Instant::now();
         let built = self.is_to_be_built(&point);
@@ -252,19 +257,16 @@ impl Search<'_> {
             Err(problem) => return Err(Failure::Failed(self.with_a_way_on(problem))),
             Ok(found) => found,
         };
-        let mut others = others.iter().map(|one| (one.point, &one.made_of));
-        let same = others
-            .find(|(_, other)| **other == made_of)
-            .map(|(one, _)| one);
-        if let Some(other) = same.or_else(|| self.same_in_time(number, &made_of)) {
-            say(&format!(
-                "{} has the same server as {}",
-                point.name,
-                self.name(other)
-            ));
-            look.outcome = Outcome::Same { point: other };
-            look.made_of = Some(made_of);
-            self.tell_store(Happened::Look(look))?;
+        let mut others = others.iter();
+        let same = others.find(|other| other.made_of == made_of);
+        let same = same.map(|other| Outcome::Same { point: other.point });
+        let known = same.or_else(|| {
+            let known = (number, made_of.as_str());
+            evidence.of_server(&self.bisection, &self.places, known)
+        });
+        if let Some(outcome) = known {
+            look.outcome = outcome;
+            self.tell_known(look, made_of)?;
             return Ok(None);
         }
         Ok(Some(Ready {
@@ -275,11 +277,22 @@ impl Search<'_> {
         }))
     }
 
-    /// Another point that was measured in time and has the same server.
-    pub fn same_in_time(&self, number: usize, made_of: &str) -> Option<usize> {
-        let mut servers = self.bisection.timed_servers();
-        let same = servers.find(|(point, made)| *point != number && *made == made_of);
-        same.map(|(point, _)| point)
+    /// Stores that a point has the server of another one, which was measured or cannot be.
+    fn tell_known(&mut self, mut look: Look, made_of: String) -> Result<(), Failure> {
+        let name = self.name(look.point).to_owned();
+        if let Outcome::Same { point } = look.outcome {
+            say(&format!(
+                "{name} has the same server as {}",
+                self.name(point)
+            ));
+            look.made_of = Some(made_of);
+            return self.tell_store(Happened::Look(look));
+        }
+        if let Outcome::Skipped { step, why } = &look.outcome {
+            say(&format!("{name} {}: {why}", step.words()));
+        }
+        self.tell_store(Happened::Look(look.clone()))?;
+        self.count_failures(&look)
     }
 
     fn is_end(&self, number: usize) -> bool {

@@ -313,7 +313,10 @@ impl Search<'_> {
         // It is no point itself.
         let none = usize::MAX;
         let same = match is_by_time {
-            true => self.same_in_time(none, &made_of),
+            true => {
+                let evidence = self.evidence()?;
+                evidence.measured(&self.bisection, &self.places, (none, &made_of))
+            }
             false => self.same(none, &made_of),
         };
         let outcome = match same {

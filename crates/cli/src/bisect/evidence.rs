@@ -97,6 +97,7 @@ impl Evidence {
         values.retain(|run| run.means.len() >= 2);
         evidence.runs = runs(values);
         evidence.same = same(bisection, places, &evidence);
+        evidence.skip_their_servers(bisection, places);
         evidence.costs = evidence.costs();
         Ok(evidence)
     }
@@ -105,6 +106,72 @@ impl Evidence {
     pub fn is_measured(&self, place: usize) -> bool {
         let mut values = self.runs.iter().flat_map(|run| &run.values);
         values.any(|(one, _)| *one == place)
+    }
+
+    /// Skips the places that are known to have the server of a skipped one, and of none with values: a search
+    /// that took them for open would come back to them for ever.
+    fn skip_their_servers(&mut self, bisection: &Bisection, places: &[usize]) {
+        let is_skipped = |place: usize| self.skipped.contains(&place);
+        let has_theirs = |(place, point): (usize, &usize)| {
+            let made_of = bisection.look(*point)?.made_of.as_deref()?;
+            let is_open =
+                !self.is_measured(place) && self.same.iter().all(|(one, _)| *one != place);
+            let theirs = place_of(bisection, places, made_of, is_skipped);
+            theirs
+                .filter(|_| is_open && !is_skipped(place))
+                .map(|_| place)
+        };
+        let found: Vec<usize> = places.iter().enumerate().filter_map(has_theirs).collect();
+        self.skipped.extend(found);
+        self.skipped.sort_unstable();
+    }
+
+    /// Another point than this one with values, whose server is made of this.
+    pub fn measured(
+        &self,
+        bisection: &Bisection,
+        places: &[usize],
+        (number, made_of): (usize, &str),
+    ) -> Option<usize> {
+        let is_other = |place: usize| places.get(place) != Some(&number);
+        let wanted = |place: usize| is_other(place) && self.is_measured(place);
+        let place = place_of(bisection, places, made_of, wanted)?;
+        places.get(place).copied()
+    }
+
+    /// What a point is whose server is made of this, if another point has that server: the same as one with
+    /// values, or left out with one that is left out. A server that was only begun with says nothing yet, and
+    /// values of its own say all.
+    pub fn of_server(
+        &self,
+        bisection: &Bisection,
+        places: &[usize],
+        known: (usize, &str),
+    ) -> Option<Outcome> {
+        let own = places.binary_search(&known.0);
+        if own.is_ok_and(|own| self.is_measured(own)) {
+            return None;
+        }
+        if let Some(point) = self.measured(bisection, places, known) {
+            return Some(Outcome::Same { point });
+        }
+        let is_skipped = |place: usize| self.skipped.contains(&place);
+        let place = place_of(bisection, places, known.1, is_skipped)?;
+        let other = places
+            .get(place)
+            .copied()
+            .filter(|other| *other != known.0)?;
+        Some(match bisection.look(other).map(|look| &look.outcome) {
+            Some(Outcome::Skipped { step, why }) => {
+                let name = bisection.question.points.get(other)?.name.as_str();
+                Outcome::Skipped {
+                    step: *step,
+                    why: format!("the same server as {name}: {why}"),
+                }
+            }
+            // The user leaves it out, and may take it in again.
+            _ => Outcome::Same { point: other },
+        })
     }
 
     /// What is known of all steps, and what comes next.
@@ -148,21 +215,29 @@ impl Evidence {
     }
 }
 
+/// A place that a look in time began with, whose server is made of this, of those that are `wanted`.
+fn place_of(
+    bisection: &Bisection,
+    places: &[usize],
+    made_of: &str,
+    wanted: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let servers = bisection.timed_servers();
+    let mut same = servers.filter(|(_, made)| *made == made_of);
+    same.find_map(|(point, _)| {
+        let place = places.binary_search(&point).ok()?;
+        wanted(place).then_some(place)
+    })
+}
+
 /// Places without values of their own that have the server of one with values, and that one.
 fn same(bisection: &Bisection, places: &[usize], evidence: &Evidence) -> Vec<(usize, usize)> {
-    let measured = |made_of: &str| {
-        let mut found = bisection
-            .timed_servers()
-            .filter(|(_, made)| *made == made_of);
-        found.find_map(|(point, _)| {
-            let place = places.binary_search(&point).ok()?;
-            evidence.is_measured(place).then_some(place)
-        })
-    };
     let of = |(place, point): (usize, &usize)| {
         let made_of = bisection.look(*point)?.made_of.as_deref()?;
-        let other = measured(made_of).filter(|_| !evidence.is_measured(place))?;
-        Some((place, other))
+        let other = place_of(bisection, places, made_of, |other| {
+            evidence.is_measured(other)
+        });
+        Some((place, other.filter(|_| !evidence.is_measured(place))?))
     };
     places.iter().enumerate().filter_map(of).collect()
 }
@@ -250,6 +325,9 @@ fn runs(values: Vec<Values>) -> Vec<TimedRun> {
 mod tests {
     use super::*;
 
+    use crate::bisect::learnt::tests::{ASKED, bisection};
+    use deltabench_model::bisection::{FailedStep, Happened, Look};
+
     fn values(logs: &[f64]) -> Values {
         let mut values = Values {
             means: vec![(0, 0.0)],
@@ -280,5 +358,79 @@ mod tests {
         let found = runs(vec![values(&[0.02, 0.02])]);
         let wanted = (PAIR.0.powi(2) / 2.0 + OF_A_RUN.powi(2)).sqrt();
         assert!((found[0].pair - wanted).abs() < 1e-12);
+    }
+
+    /// A look at all three points began; the one in the middle then did not run.
+    fn with_one_that_does_not_run() -> Bisection {
+        let together = Together {
+            run: "bisect-a-1".to_owned(),
+            points: vec![0, 5, 9],
+            made_of: ["a", "b", "c"].map(str::to_owned).to_vec(),
+            built: Vec::new(),
+            acquire_seconds: 0.0,
+        };
+        bisection(vec![Happened::Together(together), look(5, skipped(), None)])
+    }
+
+    fn look(point: usize, outcome: Outcome, made_of: Option<&str>) -> Happened {
+        Happened::Look(Look {
+            point,
+            outcome,
+            made_of: made_of.map(str::to_owned),
+            acquire_seconds: 0.0,
+            count_seconds: 0.0,
+            built: false,
+        })
+    }
+
+    fn skipped() -> Outcome {
+        Outcome::Skipped {
+            step: FailedStep::Run,
+            why: "initdb failed".to_owned(),
+        }
+    }
+
+    fn evidence(bisection: &Bisection, asked: &Asked) -> (Evidence, Vec<usize>) {
+        let lab = tempfile::tempdir().unwrap();
+        let store = Store::open(lab.path()).unwrap();
+        let places: Vec<usize> = (0..10).collect();
+        let evidence = Evidence::of(bisection, asked, &places, &store);
+        (evidence.map_err(|_| ()).unwrap(), places)
+    }
+
+    #[test]
+    fn a_point_with_the_server_of_one_that_does_not_run_is_not_looked_at_again_and_again() {
+        let mut known = with_one_that_does_not_run();
+        let (before, places) = evidence(&known, &ASKED);
+        assert_eq!(before.skipped, [5]);
+        let of = |made_of: &str| before.of_server(&known, &places, (6, made_of));
+        let Some(Outcome::Skipped { step, why }) = of("b") else {
+            panic!("it cannot run either: {:?}", of("b"));
+        };
+        assert_eq!(step, FailedStep::Run);
+        assert_eq!(why, "the same server as 5: initdb failed");
+        assert_eq!(of("c"), None, "that run has no values");
+        // As earlier versions stored it.
+        let same = Outcome::Same { point: 5 };
+        known.happened.push(look(6, same, Some("b")));
+        assert_eq!(evidence(&known, &ASKED).0.skipped, [5, 6]);
+    }
+
+    #[test]
+    fn a_point_with_the_server_of_one_that_the_user_leaves_out_is_left_out_as_long_as_that_is() {
+        let mut known = with_one_that_does_not_run();
+        known.happened.truncate(1);
+        let asked = Asked {
+            skip: vec![5],
+            ..ASKED
+        };
+        let (before, places) = evidence(&known, &asked);
+        let same = before.of_server(&known, &places, (6, "b"));
+        assert_eq!(same, Some(Outcome::Same { point: 5 }));
+        known
+            .happened
+            .push(look(6, Outcome::Same { point: 5 }, Some("b")));
+        assert_eq!(evidence(&known, &asked).0.skipped, [5, 6]);
+        assert_eq!(evidence(&known, &ASKED).0.skipped, [0; 0]);
     }
 }

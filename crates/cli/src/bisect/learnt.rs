@@ -38,13 +38,14 @@ pub fn places(question: &Question) -> Vec<usize> {
 pub fn known(bisection: &Bisection, asked: &Asked, places: &[usize]) -> Vec<Known> {
     let again = looked_at_again(bisection);
     let of = |point: &usize| match (bisection.ratio(*point), bisection.look(*point)) {
+        // Also one that was looked at: the user does not believe it.
+        _ if asked.skip.contains(point) => Known::Skipped,
         (Some(ratio), _) => Known::Cost(ratio.ln()),
         (None, Some(look)) => match look.outcome {
             Outcome::Skipped { .. } if !again.contains(point) => Known::Skipped,
             // Of a server that is not counted: that of a look in time.
             _ => Known::Unknown,
         },
-        (None, None) if asked.skip.contains(point) => Known::Skipped,
         (None, None) => Known::Unknown,
     };
     places.iter().map(of).collect()
@@ -230,11 +231,11 @@ pub fn seconds_of_a_look(bisection: &Bisection, last: usize) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use deltabench_model::bisection::{BISECTION_FORMAT, FailedStep};
 
-    const ASKED: Asked = Asked {
+    pub const ASKED: Asked = Asked {
         min: 0.005,
         culprits: 3,
         skip: Vec::new(),
@@ -246,7 +247,7 @@ mod tests {
         cpu_of_run: None,
     };
 
-    fn bisection(happened: Vec<Happened>) -> Bisection {
+    pub fn bisection(happened: Vec<Happened>) -> Bisection {
         let point = |number: usize| Point {
             target: format!("path:/opt/{number}"),
             name: number.to_string(),
@@ -293,6 +294,20 @@ mod tests {
             why: "initdb failed".to_owned(),
         };
         look(point, outcome)
+    }
+
+    #[test]
+    fn a_point_that_the_user_leaves_out_is_left_out_whatever_was_seen_of_it() {
+        let mut asked = ASKED;
+        asked.skip = vec![9, 2];
+        let bisection = bisection(vec![
+            look(9, counted(1000.0, None)),
+            skipped(2),
+            look(5, counted(1000.0, None)),
+        ]);
+        let known = known(&bisection, &asked, &places(&bisection.question));
+        assert_eq!((known[2], known[9]), (Known::Skipped, Known::Skipped));
+        assert!(matches!(known[5], Known::Cost(_)));
     }
 
     fn left_out(bisection: &Bisection) -> usize {

@@ -553,12 +553,12 @@ impl<'a> Search<'a> {
         let many = here.len().saturating_sub(keep);
         let old = here.iter().filter(|(number, ..)| !needed.contains(number));
         for (_, point, build) in old.take(many) {
-            if let Err(problem) = forget_build(&self.cache, build) {
-                say(&format!(
-                    "a build of {} stays: {}",
-                    point.name, problem.error
-                ));
-            }
+            let stays = match forget_build(&self.cache, build) {
+                Ok(true) => continue,
+                Ok(false) => "another deltabench uses it".to_owned(),
+                Err(problem) => problem.error,
+            };
+            say(&format!("a build of {} stays: {stays}", point.name));
         }
         Ok(())
     }

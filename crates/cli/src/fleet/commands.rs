@@ -291,7 +291,8 @@ pub fn cancel(wanted: &str, config: &Config) -> Result<u8, Failure> {
         ));
     }
     say(&format!(
-        "{name} is cancelled; what is measured is in the lab, and `deltabench fleet resume {name}` goes on"
+        "{name} is cancelled; what is measured is in the lab, except units that wait for the rest of their \
+         lane, and `deltabench fleet resume {name}` goes on"
     ));
     Ok(0)
 }

@@ -53,14 +53,13 @@ impl Source {
             ));
         }
         let directory = DataDirectory::find(&path).map_err(Failure::Refused)?;
-        let written = std::iter::once(&config.lab).chain(&arguments.cluster_dir);
-        for place in written {
-            check_outside(&directory, place).map_err(Failure::Refused)?;
-        }
-        Ok(Self::Directory {
+        let source = Self::Directory {
             directory,
             database: arguments.database.clone(),
-        })
+        };
+        let written = source.check_written(&config.lab, arguments.cluster_dir.as_deref());
+        written.map_err(Failure::Refused)?;
+        Ok(source)
     }
 
     /// That of a replay that began before.
@@ -78,6 +77,17 @@ impl Source {
             directory: DataDirectory::find(path).map_err(Failure::Refused)?,
             database: Some(database.clone()),
         })
+    }
+
+    /// Refuses a lab, and a directory for clusters, inside the data directory.
+    ///
+    /// Errors: either is.
+    pub fn check_written(&self, lab: &Path, cluster_dir: Option<&Path>) -> Result<(), Problem> {
+        let Self::Directory { directory, .. } = self else {
+            return Ok(());
+        };
+        let mut written = std::iter::once(lab).chain(cluster_dir);
+        written.try_for_each(|place| check_outside(directory.path(), place))
     }
 
     /// For a request.
@@ -120,8 +130,8 @@ impl Source {
 }
 
 /// Refuses a place for our own files inside the data directory, which is only read.
-fn check_outside(directory: &DataDirectory, place: &Path) -> Result<(), Problem> {
-    if !is_inside(place, directory.path()) {
+fn check_outside(directory: &Path, place: &Path) -> Result<(), Problem> {
+    if !is_inside(place, directory) {
         return Ok(());
     }
     Err(
@@ -249,6 +259,21 @@ mod tests {
             Some(PathBuf::from("/d/17"))
         );
         assert_eq!(directory(Path::new("shop.dump")), None);
+    }
+
+    #[test]
+    fn places_inside_the_data_directory_are_refused_whether_they_are_there_or_not() {
+        let data = tempfile::tempdir().unwrap();
+        let inside = [data.path().to_owned(), data.path().join("new/clusters")];
+        for place in &inside {
+            let refused = check_outside(data.path(), place).unwrap_err();
+            assert!(refused.error.contains("is inside the data directory"));
+        }
+        let beside = tempfile::tempdir().unwrap();
+        check_outside(data.path(), beside.path()).unwrap();
+        let link = beside.path().join("link");
+        std::os::unix::fs::symlink(data.path(), &link).unwrap();
+        check_outside(data.path(), &link.join("x")).unwrap_err();
     }
 
     #[test]

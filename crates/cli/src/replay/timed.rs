@@ -16,18 +16,19 @@ use crate::request::{percent, time};
 use crate::store::{open, store_problem};
 use crate::targets::check_still_there;
 use deltabench_capture::Capture;
-use deltabench_kinds::replay::{Loaded, PlanWish, Replay, add_times, plan};
+use deltabench_kinds::replay::{Loaded, NO_MEMBERS, PlanWish, Replay, add_times, plan};
 use deltabench_lab::Judged;
 use deltabench_model::exit;
 use deltabench_model::plan::{Plan, PlannedServer, Role};
 use deltabench_model::problem::Problem;
 use deltabench_model::replayed::{Replayed, ReplayedFile};
 use deltabench_model::work::replay::{DataSet, ReplaySetup};
-use deltabench_replay::{ClockWish, Consent, Kept, Request, Wish, load_again};
+use deltabench_replay::{ClockWish, Consent, Kept, Request, Wish, load_again, sent_sha256};
 use deltabench_report::replayed_json;
 use deltabench_run::events::Observer;
 use deltabench_run::planning::check_share;
 use deltabench_run::session::SessionEnd;
+use deltabench_server::Workspace;
 use deltabench_store::{RunLock, RunState, Store};
 use deltabench_workload::Library;
 use std::ops::RangeInclusive;
@@ -92,41 +93,7 @@ pub fn measure(
     (request, timing): (&Request<'_>, &Timing),
     place: Place<'_>,
 ) -> Result<u8, Failure> {
-    let Kept {
-        servers,
-        data_sets,
-        statements,
-        jobs,
-    } = kept;
-    let absolute = |path: &Path| {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        path.display().to_string()
-    };
-    let setup = ReplaySetup {
-        capture: ReplayedFile {
-            path: absolute(request.capture_path),
-            sha256: request.capture_sha256.clone(),
-        },
-        data: replayed.data.as_ref().map(|data| ReplayedFile {
-            path: absolute(Path::new(&data.path)),
-            sha256: Some(data.sha256.clone()),
-        }),
-        directory_database: directory_database(&replayed),
-        weighted_by: replayed.covered.weighted_by,
-        settings: request
-            .servers
-            .iter()
-            .map(|wish| wish.settings.clone())
-            .collect(),
-        budget_seconds: timing.budget_seconds,
-        impact: timing.impact,
-        timeout_seconds: request.timeout_seconds,
-        made_up: request.make_up,
-        data_sets,
-        clock: replayed.clock.as_ref().and_then(|clock| clock.at),
-        mix: request.mix,
-        statements,
-    };
+    let setup = setup(&replayed, (request, timing), &kept);
     let wish = |wish: &'_ Wish| (wish.installation.clone(), wish.named_settings.clone());
     let named: Vec<_> = request.servers.iter().map(wish).collect();
     let plan = plan(PlanWish {
@@ -142,6 +109,7 @@ pub fn measure(
         checksums: request.checksums,
         command: words(),
     });
+    replayed.notes.extend(without_mix(request.mix, &plan));
     // What is known stays known if the rest is killed.
     write_file(
         &json_file(request.name, place.config),
@@ -153,8 +121,56 @@ pub fn measure(
         .store
         .create_run(request.name, &plan, RunState::Running, now().1);
     created.map_err(store_problem)?;
-    let loaded = Loaded { servers, jobs };
+    let loaded = Loaded {
+        servers: kept.servers,
+        jobs: kept.jobs,
+    };
     carry_out(&mut replayed, (request.name, &plan), loaded, place)
+}
+
+/// What the times are measured with.
+fn setup(
+    replayed: &Replayed,
+    (request, timing): (&Request<'_>, &Timing),
+    kept: &Kept,
+) -> ReplaySetup {
+    let absolute = |path: &Path| {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        path.display().to_string()
+    };
+    ReplaySetup {
+        capture: ReplayedFile {
+            path: absolute(request.capture_path),
+            sha256: request.capture_sha256.clone(),
+        },
+        data: replayed.data.as_ref().map(|data| ReplayedFile {
+            path: absolute(Path::new(&data.path)),
+            sha256: Some(data.sha256.clone()),
+        }),
+        directory_database: directory_database(replayed),
+        weighted_by: replayed.covered.weighted_by,
+        settings: request
+            .servers
+            .iter()
+            .map(|wish| wish.settings.clone())
+            .collect(),
+        budget_seconds: timing.budget_seconds,
+        impact: timing.impact,
+        timeout_seconds: request.timeout_seconds,
+        made_up: request.make_up,
+        functions_allowed: request.consent.functions,
+        sent_sha256: Some(sent_sha256(&kept.jobs)),
+        data_sets: kept.data_sets.clone(),
+        clock: replayed.clock.as_ref().and_then(|clock| clock.at),
+        mix: request.mix,
+        statements: kept.statements.clone(),
+    }
+}
+
+/// Why the plan has no mix though one is wanted.
+fn without_mix(wanted: Option<u32>, plan: &Plan) -> Option<String> {
+    let has_mix = plan.work.replay().is_some_and(|setup| setup.mix.is_some());
+    (wanted.is_some() && !has_mix).then(|| NO_MEMBERS.to_owned())
 }
 
 /// The database of the data directory that was copied, if one was.
@@ -264,7 +280,7 @@ pub fn resume(
     let found = super::sha256(&capture_path).map_err(Failure::Refused)?;
     same_file(&setup.capture, found.as_deref()).map_err(Failure::Refused)?;
     let capture = Capture::open(&capture_path).map_err(Failure::Refused)?;
-    let source = same_source(setup, arguments, &mut bench)?;
+    let source = same_source(setup, arguments, (&mut bench, config))?;
     let (host, interrupted) = (bench.host.clone(), Arc::clone(&bench.interrupted));
     let request = Request {
         name: run,
@@ -298,7 +314,7 @@ pub fn resume(
     let Some(kept) = kept else {
         return Ok(exit::INTERRUPTED);
     };
-    check_data_sets(plan, setup, &kept.data_sets).map_err(Failure::Refused)?;
+    check_same(plan, setup, &kept).map_err(Failure::Refused)?;
     { bench.store.finish_run(run, RunState::Running, now().1) }.map_err(store_problem)?;
     let place = Place {
         bench,
@@ -322,11 +338,12 @@ fn same_clock(setup: &ReplaySetup) -> ClockWish {
     }
 }
 
-/// What is executed of statements that have been executed before.
+/// What is executed of statements that have been executed before. What they call was looked at then; what the
+/// account of the servers may change is looked at again.
 fn consented(setup: &ReplaySetup) -> Consent {
     Consent {
         reads: true,
-        functions: true,
+        functions: setup.functions_allowed,
         writes: setup.statements.iter().any(|one| one.write.is_some()),
     }
 }
@@ -363,17 +380,27 @@ fn wishes(plan: &Plan, setup: &ReplaySetup) -> Result<Vec<Wish>, Problem> {
 fn same_source(
     setup: &ReplaySetup,
     arguments: &Resume,
-    bench: &mut Bench,
+    (bench, config): (&mut Bench, &Config),
 ) -> Result<Source, Failure> {
     let source = Source::again(setup)?;
+    let cluster_dir = arguments.servers.cluster_dir.as_deref();
+    let written = source.check_written(&config.lab, cluster_dir);
+    written.map_err(Failure::Refused)?;
     let user = source.server_user(arguments.servers.server_user.as_deref());
     if let Some(user) = user.map_err(Failure::Refused)? {
+        Workspace::check_place(&bench.host.workspaces, &user).map_err(Failure::Refused)?;
         bench.host.user = user;
     }
     if let (Some(known), Some(sha256)) = (&setup.data, source.sha256()) {
         same_file(known, Some(sha256)).map_err(Failure::Refused)?;
     }
     Ok(source)
+}
+
+/// Refuses other data, and other values, than those that a replay began with.
+fn check_same(plan: &Plan, setup: &ReplaySetup, kept: &Kept) -> Result<(), Problem> {
+    check_data_sets(plan, setup, &kept.data_sets)?;
+    same_values(setup, &sent_sha256(&kept.jobs))
 }
 
 /// Refuses servers that have other data than those that a replay began with, and says which restarted.
@@ -399,6 +426,22 @@ fn check_data_sets(plan: &Plan, setup: &ReplaySetup, found: &[DataSet]) -> Resul
     Ok(())
 }
 
+/// Refuses texts and values that are not those that a replay began with; `found` is their hash.
+fn same_values(setup: &ReplaySetup, found: &str) -> Result<(), Problem> {
+    if setup
+        .sent_sha256
+        .as_deref()
+        .is_none_or(|known| known == found)
+    {
+        return Ok(());
+    }
+    Err(
+        Problem::new("the values of the statements are not what they were")
+            .detail("other values were made up from the tables than when the replay began")
+            .hint("start a new one: `deltabench replay` with the same arguments"),
+    )
+}
+
 /// Refuses a file that is not the one that a replay began with.
 fn same_file(known: &ReplayedFile, found: Option<&str>) -> Result<(), Problem> {
     if known.sha256.as_deref() == found {
@@ -407,4 +450,70 @@ fn same_file(known: &ReplayedFile, found: Option<&str>) -> Result<(), Problem> {
     Err(Problem::new(format!("{} is not what it was", known.path))
         .detail("the replay began with other content")
         .hint("start a new one: `deltabench replay` with the same arguments"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use deltabench_model::replayed::WeightedBy;
+    use deltabench_model::work::Work;
+
+    fn setup() -> ReplaySetup {
+        let file = || ReplayedFile {
+            path: String::new(),
+            sha256: None,
+        };
+        ReplaySetup {
+            capture: file(),
+            data: Some(file()),
+            directory_database: Some("shop".to_owned()),
+            weighted_by: WeightedBy::Time,
+            impact: 0.001,
+            budget_seconds: 60.0,
+            settings: Vec::new(),
+            data_sets: Vec::new(),
+            clock: None,
+            timeout_seconds: 60,
+            made_up: true,
+            functions_allowed: false,
+            sent_sha256: None,
+            mix: None,
+            statements: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_replay_that_goes_on_allows_no_functions_that_the_user_did_not_allow() {
+        let mut setup = setup();
+        assert!(consented(&setup).reads && !consented(&setup).functions);
+        setup.functions_allowed = true;
+        assert!(consented(&setup).functions);
+        // Of an older plan nobody knows.
+        let mut old = serde_json::to_value(&setup).unwrap();
+        old.as_object_mut().unwrap().remove("functions_allowed");
+        let old: ReplaySetup = serde_json::from_value(old).unwrap();
+        assert!(!consented(&old).functions);
+    }
+
+    #[test]
+    fn a_replay_does_not_go_on_with_other_values_than_it_began_with() {
+        let mut setup = setup();
+        same_values(&setup, "a").unwrap();
+        setup.sent_sha256 = Some("a".to_owned());
+        same_values(&setup, "a").unwrap();
+        let refused = same_values(&setup, "b").unwrap_err();
+        assert!(refused.error.contains("not what they were") && refused.hint.is_some());
+    }
+
+    #[test]
+    fn a_mix_that_is_wanted_and_not_planned_is_told() {
+        let mut plan = deltabench_testkit::small_run::plan();
+        let mut planned = setup();
+        plan.work = Work::Replay(planned.clone());
+        assert!(without_mix(None, &plan).is_none());
+        assert!(without_mix(Some(2), &plan).is_some_and(|why| why.contains("no statement fits")));
+        planned.mix = Some(2);
+        plan.work = Work::Replay(planned);
+        assert!(without_mix(Some(2), &plan).is_none());
+    }
 }

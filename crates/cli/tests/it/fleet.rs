@@ -421,11 +421,18 @@ fn an_attempt_that_lost_its_place_stops_and_nothing_is_measured_twice() {
     let fleet = Fleet::new();
     fleet.run("a", "ms=200,blocks=6", &["--detach"]);
     let (first, _) = fleet.first_lane();
-    fleet.in_the_middle(first);
-    // What a scheduler does that believes the host lost.
+    // What a scheduler does that believes the host lost. The lane there goes on when its place is taken,
+    // however long that took.
+    let lost = fleet.in_the_middle(first);
+    signal(lost, "-STOP");
     let lanes = fleet.spool().join("lanes.json");
-    let lanes = lanes.to_str().unwrap();
-    let elsewhere = fleet.on("b", &["lane", lanes, "0"]).output().unwrap();
+    let mut elsewhere = fleet.on("b", &["lane", lanes.to_str().unwrap(), "0"]);
+    let elsewhere = elsewhere.stderr(Stdio::piped()).spawn().unwrap();
+    wait_for("another attempt", || {
+        json(&fleet.attempt(first, 2).join("owner.json")).map(drop)
+    });
+    signal(lost, "-CONT");
+    let elsewhere = elsewhere.wait_with_output().unwrap();
     assert_eq!(
         elsewhere.status.code(),
         Some(0),

@@ -2,6 +2,7 @@
 
 use crate::lab::{Lab, join, signal, text};
 use crate::replaying::{SECRET, answer, prepared, shop};
+use crate::replaying_times::name;
 use deltabench_capture::{Capture, Kind, Statement};
 use deltabench_driver::Client;
 use deltabench_model::endpoint::Endpoint;
@@ -426,4 +427,40 @@ fn copies_cannot_change_their_original_and_a_base_backup_is_recovered_in_its_cop
     let next = refused(&run(&arguments(&rows, &source(&data), "none"), &[]));
     assert!(next.contains("removed"), "{next}");
     assert_eq!(once.read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn a_replay_that_goes_on_writes_nothing_into_the_data_directory() {
+    let lab = Lab::new();
+    let tree = whole_installation();
+    let mut cluster = Cluster::start(&tree.bin_dir, "local replication all trust", &SETTINGS);
+    let data = directory(&lab, &mut cluster, 1);
+    let before = files(&data);
+    let target = format!("path:{}", tree.bin_dir.parent().unwrap().display());
+    let (capture, source) = (capture(&lab), format!("datadir:{}", data.display()));
+    let mut child = lab.start(&[
+        "replay",
+        capture.to_str().unwrap(),
+        &target,
+        &target,
+        "--data",
+        &source,
+        "--draws",
+        "1",
+        "--same-target",
+        "--blocks",
+        "6",
+        "--budget",
+        "60s",
+    ]);
+    lab.wait_for(&mut child, "block 1/6");
+    signal(child.id(), "-KILL");
+    child.wait().unwrap();
+    lab.wait_until_no_servers();
+    let name = name(&lab.path().join("lab"));
+    let inside = data.join("clusters");
+    let output = lab.command_in(&inside, &["resume", &name]).output();
+    let said = refused(&output.unwrap());
+    assert!(said.contains("is inside the data directory"), "{said}");
+    assert_eq!(files(&data), before, "the directory was changed");
 }

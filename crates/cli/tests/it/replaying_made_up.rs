@@ -102,3 +102,25 @@ fn values_are_made_up_for_reads_that_have_none_and_stay_secret() {
         assert!(!shown.contains("Neill"), "{shown}");
     }
 }
+
+#[test]
+fn a_replay_that_goes_on_makes_up_the_values_that_it_began_with() {
+    let lab = Lab::new();
+    shop(&lab);
+    capture(&lab);
+    let arguments = "replay shop.capture postgres:18 postgres:18 --data shop.dump --draws 1 --same-target \
+                     --blocks 2 --budget 8s";
+    let arguments: Vec<&str> = arguments.split_whitespace().collect();
+    let mut child = lab.start(&arguments);
+    lab.wait_for(&mut child, "block 1/2");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lab.wait_until_no_servers();
+    let whole = lab.run(&["resume", "last", "--json", "-"]);
+    assert_eq!(
+        answer(&whole)["times"]["blocks"],
+        2,
+        "{}",
+        text(&whole.stderr)
+    );
+}

@@ -45,7 +45,7 @@ fn on_two<'a>(capture: &'a Path, dump: &'a Path) -> Vec<&'a str> {
 }
 
 /// The only run of a lab.
-fn name(lab: &Path) -> String {
+pub fn name(lab: &Path) -> String {
     let mut files = std::fs::read_dir(lab)
         .unwrap()
         .map(|file| file.unwrap().path());

@@ -2,6 +2,8 @@
 
 use super::{MetricComparison, Ratio, Verdict};
 use deltabench_stats::between::Between;
+use deltabench_stats::summary::mean;
+use std::collections::BTreeMap;
 
 /// A metric of a cell in several sessions, or in one beside earlier runs of the same host.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,5 +75,55 @@ impl MetricComparison {
     /// What was measured of other hours: nothing in which an assumption takes part.
     pub(crate) fn measured_hours(&self) -> Option<&Hours> {
         self.hours.as_ref().filter(|hours| !hours.assumed)
+    }
+}
+
+/// The sessions that a comparison is made of, each of which is a load of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sessions {
+    /// How many there are.
+    pub number: u32,
+    /// How many numbers of blocks each has; those of the first begin with 0.
+    pub blocks: u32,
+}
+
+impl Sessions {
+    /// The session of a block, from 0.
+    pub(crate) fn of_block(&self, block: u32) -> u32 {
+        block / self.blocks.max(1)
+    }
+
+    /// Values of blocks, those of each session together. Without sessions all are of one load.
+    ///
+    /// Shape:  in the order of the sessions; those without a block are left out.
+    pub(crate) fn split<T>(
+        sessions: Option<Self>,
+        blocks: impl Iterator<Item = (u32, T)>,
+    ) -> Vec<Vec<T>> {
+        let mut split: BTreeMap<u32, Vec<T>> = BTreeMap::new();
+        for (block, value) in blocks {
+            let session = sessions.map_or(0, |all| all.of_block(block));
+            split.entry(session).or_default().push(value);
+        }
+        split.into_values().collect()
+    }
+}
+
+impl MetricComparison {
+    /// The sample of its mean: blocks, or the means of sessions where there are several.
+    pub fn sample(&self, sessions: Option<Sessions>) -> Vec<f64> {
+        match self.by_session(sessions).as_slice() {
+            [] | [_] => self.blocks.clone(),
+            several => several.iter().filter_map(|one| mean(one)).collect(),
+        }
+    }
+
+    /// The log-ratios of its blocks, those of each session together.
+    pub(crate) fn by_session(&self, sessions: Option<Sessions>) -> Vec<Vec<f64>> {
+        if sessions.is_none() {
+            return vec![self.blocks.clone()];
+        }
+        let blocks = std::iter::zip(&self.numbers, &self.blocks);
+        Sessions::split(sessions, blocks.map(|(block, value)| (*block, *value)))
     }
 }

@@ -3,7 +3,8 @@
 use super::places::{Places, base_name};
 use super::{Measured, StudyRun, ViaColumn, ViaFigure, distinct, one_worker};
 use crate::absolute::CellResult;
-use crate::comparison::{CellComparison, Metric, MetricComparison, Verdict};
+use crate::comparison::{CellComparison, Metric, MetricComparison, Sessions, Verdict};
+use crate::pairing::share_of_placebo;
 use crate::sample::BlockValue;
 use crate::words;
 use deltabench_model::plan::{Cell, CellId, DataState, Group, Placement, Plan, ServerId};
@@ -253,6 +254,16 @@ impl<'s, 'a> Place<'s, 'a> {
         found.map_or(&[], Vec::as_slice)
     }
 
+    /// The sessions of its run, each of which is a load.
+    pub(super) fn sessions(&self) -> Option<Sessions> {
+        self.run.source.comparison.sessions
+    }
+
+    /// Values of its blocks by load.
+    pub(super) fn loads<T>(&self, blocks: impl Iterator<Item = (u32, T)>) -> Vec<Vec<T>> {
+        Sessions::split(self.sessions(), blocks)
+    }
+
     /// What it did in absolute numbers, where that is known.
     pub(super) fn result(&self) -> Option<&'a CellResult> {
         self.run.results.get(&(self.cell, self.server)).copied()
@@ -277,6 +288,11 @@ impl<'s, 'a> Place<'s, 'a> {
     /// The placebo beside it.
     pub(super) fn placebo(&self) -> Option<&'a CellComparison> {
         self.run.placebos.get(&self.cell).copied()
+    }
+
+    /// The part of what base and placebo are apart that is in its ratio.
+    pub(super) fn share_of_placebo(&self) -> f64 {
+        share_of_placebo(self.run.source.plan, self.cell)
     }
 
     /// Whether somebody withdrew it.

@@ -56,14 +56,18 @@ pub(super) fn absolutes(places: &[Place<'_, '_>], metric: Metric) -> Loads {
         Metric::ServerCpuPerOperation => block.cpu,
         _ => Some(block.rate),
     };
-    let load = |place: &Place<'_, '_>| place.blocks().iter().filter_map(value).collect();
-    Loads::new(places.iter().map(load))
+    let known = |block: &Block| Some((block.block, value(block)?));
+    let loads = |place: &Place<'_, '_>| place.loads(place.blocks().iter().filter_map(known));
+    Loads::new(places.iter().flat_map(loads))
 }
 
 /// Log-ratios to the base of each load's blocks.
 pub(super) fn ratios(places: &[Place<'_, '_>], metric: Metric) -> Loads {
-    let metrics = places.iter().filter_map(|place| place.metric(metric));
-    Loads::new(metrics.map(|found| found.blocks.clone()))
+    let loads = |place: &Place<'_, '_>| {
+        let found = place.metric(metric);
+        found.map_or_else(Vec::new, |found| found.by_session(place.sessions()))
+    };
+    Loads::new(places.iter().flat_map(loads))
 }
 
 /// The level of Student's interval that holds inside of each of these runs: the widest of theirs.

@@ -221,13 +221,14 @@ fn judged(
 fn point(usable: &Usable<'_, '_>) -> Option<GridPoint> {
     let speed = absolutes(&usable.places, Metric::Throughput);
     let latency = |of: fn(&Latency) -> f64| {
-        let load = |place: &Place<'_, '_>| -> Vec<f64> {
+        let loads = |place: &Place<'_, '_>| {
             let blocks = place.result().into_iter().flat_map(|result| &result.blocks);
-            let latency = |(_, tally): &(u32, Tally)| Some(of(tally.latency.as_ref()?));
-            let values = blocks.filter_map(latency).filter(|value| *value > 0.0);
-            values.map(f64::ln).collect()
+            let latency =
+                |(block, tally): &(u32, Tally)| Some((*block, of(tally.latency.as_ref()?)));
+            let values = blocks.filter_map(latency).filter(|(_, value)| *value > 0.0);
+            place.loads(values.map(|(block, value)| (block, value.ln())))
         };
-        absolute(&Loads::new(usable.places.iter().map(load)))
+        absolute(&Loads::new(usable.places.iter().flat_map(loads)))
     };
     Some(GridPoint {
         throughput: absolute(&speed)?,

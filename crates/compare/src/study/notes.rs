@@ -379,9 +379,14 @@ fn unpaired(sets: &[Set<'_>]) -> Option<String> {
 fn loads(sets: &[Set<'_>]) -> Option<String> {
     // Groups of servers are no repetitions: the first stands for them.
     let of_set = |set: &Set<'_>| {
-        let plans = set.runs.iter().map(|run| run.source.plan);
-        let loads = plans.filter(|plan| group_of(plan).is_none_or(|(group, _)| group == 1));
-        loads.count().max(1)
+        let runs = set.runs.iter().map(|run| run.source);
+        let first = runs.filter(|run| group_of(run.plan).is_none_or(|(group, _)| group == 1));
+        let loads = first.map(|run| {
+            run.comparison
+                .sessions
+                .map_or(1, |sessions| sessions.number)
+        });
+        loads.sum::<u32>().max(1)
     };
     let most = sets.iter().map(of_set).max()?;
     let single = sets.iter().filter(|set| of_set(set) == 1).count();

@@ -70,8 +70,8 @@ fn scaled(
         let here = set.usable(name, clients, server);
         let pairs = pairs(&first, &here.places);
         let ratios = |of: fn(&Block) -> Option<f64>| {
-            let load = |(first, here): &(&[Block], &[Block])| shared(first, here, of);
-            Loads::new(pairs.iter().map(load))
+            let loads = |(place, first, here): &Pair<'_, '_>| place.loads(shared(first, here, of));
+            Loads::new(pairs.iter().flat_map(loads))
         };
         let speed = ratios(|block| Some(block.rate));
         let ratio = speed.ratio(LEVEL_DIFFERENT)?;
@@ -96,19 +96,28 @@ fn has_switches(places: &[Place<'_, '_>]) -> bool {
     blocks.any(|block| block.switches.is_some())
 }
 
-/// The blocks of both cells of each run that has both.
-fn pairs<'s>(first: &[Place<'s, '_>], second: &[Place<'s, '_>]) -> Vec<(&'s [Block], &'s [Block])> {
+/// Two cells of a run: where the first is, and the blocks of both.
+type Pair<'s, 'a> = (Place<'s, 'a>, &'s [Block], &'s [Block]);
+
+/// Both cells of each run that has both.
+fn pairs<'s, 'a>(first: &[Place<'s, 'a>], second: &[Place<'s, 'a>]) -> Vec<Pair<'s, 'a>> {
     let both = first.iter().filter_map(|one| {
         let name = one.run.source.run;
         let two = second.iter().find(|two| two.run.source.run == name)?;
-        Some((one.blocks(), two.blocks()))
+        Some((*one, one.blocks(), two.blocks()))
     });
     both.collect()
 }
 
-/// ln(here / first) of the blocks that both have.
-fn shared(first: &[Block], here: &[Block], of: fn(&Block) -> Option<f64>) -> Vec<f64> {
+/// ln(here / first) of the blocks that both have, with their numbers.
+fn shared(
+    first: &[Block],
+    here: &[Block],
+    of: fn(&Block) -> Option<f64>,
+) -> impl Iterator<Item = (u32, f64)> {
     let known: BTreeMap<u32, &Block> = first.iter().map(|block| (block.block, block)).collect();
-    let difference = |block: &Block| Some(of(block)? - of(known.get(&block.block)?)?);
-    here.iter().filter_map(difference).collect()
+    here.iter().filter_map(move |block| {
+        let before = of(known.get(&block.block)?)?;
+        Some((block.block, of(block)? - before))
+    })
 }

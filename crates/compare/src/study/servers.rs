@@ -151,7 +151,7 @@ fn draft(set: &Set<'_>, row: &str, clients: u32, server: &str) -> Option<Draft> 
         return Some(Draft {
             figure: Figure {
                 verdict: Some(own(one, cell.verdict)),
-                ..figure(found.ratio, found.candidate, 1)
+                ..figure(found.ratio, found.candidate, loads_of(one, metric))
             },
             p: cell.p,
             suspicion: None,
@@ -177,6 +177,11 @@ fn draft(set: &Set<'_>, row: &str, clients: u32, server: &str) -> Option<Draft> 
     })
 }
 
+/// How many loads a run's own figure comes from.
+fn loads_of(place: &Place<'_, '_>, metric: Metric) -> u32 {
+    number(ratios(&[*place], metric).number())
+}
+
 /// What a run says of a cell, unless that was withdrawn.
 fn own(place: &Place<'_, '_>, verdict: Verdict) -> Verdict {
     if place.withdrawn() {
@@ -199,12 +204,15 @@ fn judged(usable: &Usable<'_, '_>, metric: Metric) -> Judged {
 
 /// What the placebos of these runs together have against verdicts, by the rule for one run.
 fn suspicion(usable: &Usable<'_, '_>) -> Option<Suspicion> {
-    let placebos = usable.places.iter().filter_map(|place| {
-        let mut metrics = place.placebo()?.metrics.iter();
-        let found = metrics.find(|found| found.metric == Metric::Throughput)?;
-        Some(found.blocks.clone())
+    let placebos = usable.places.iter().flat_map(|place| {
+        let placebo = place
+            .placebo()
+            .and_then(|cell| cell.metric(Metric::Throughput));
+        placebo.map_or_else(Vec::new, |found| found.by_session(place.sessions()))
     });
-    Loads::new(placebos).suspicion(delta(usable))
+    let shares = usable.places.iter().map(Place::share_of_placebo);
+    let share = shares.fold(0.0, f64::max);
+    Loads::new(placebos).suspicion(share, delta(usable))
 }
 
 /// A figure of several loads with its verdict.

@@ -71,17 +71,17 @@ fn geometric(
     server: &str,
     metric: Metric,
 ) -> Option<Ratio> {
-    let cells: Vec<Vec<(&str, Vec<BlockValue>)>> = rows
+    let cells: Vec<Vec<(LoadName<'_>, Vec<BlockValue>)>> = rows
         .iter()
         .map(|row| {
             let places = set.usable(row, clients, server).places;
-            let values = places.iter().filter_map(|place| of_run(place, metric));
+            let values = places.iter().flat_map(|place| of_run(place, metric));
             values.collect()
         })
         .collect();
-    let runs: Vec<&str> = cells.first()?.iter().map(|(run, _)| *run).collect();
+    let runs: Vec<LoadName<'_>> = cells.first()?.iter().map(|(run, _)| *run).collect();
     let complete =
-        |cell: &Vec<(&str, _)>| cell.iter().map(|(run, _)| *run).eq(runs.iter().copied());
+        |cell: &Vec<(LoadName<'_>, _)>| cell.iter().map(|(run, _)| *run).eq(runs.iter().copied());
     if !cells.iter().all(complete) {
         return None;
     }
@@ -121,7 +121,19 @@ fn geometric_via(
     })
 }
 
-fn of_run<'a>(place: &Place<'_, 'a>, metric: Metric) -> Option<(&'a str, Vec<BlockValue>)> {
-    let values = block_values(place.metric(metric)?);
-    Some((place.run.source.run, values))
+/// A load: a run, and which of its sessions.
+type LoadName<'a> = (&'a str, u32);
+
+/// What a run says in each of its loads.
+fn of_run<'a>(place: &Place<'_, 'a>, metric: Metric) -> Vec<(LoadName<'a>, Vec<BlockValue>)> {
+    let values = place.metric(metric).map_or_else(Vec::new, block_values);
+    let loads = place.loads(values.into_iter().map(|value| (value.block, value)));
+    let session = |load: &[BlockValue]| {
+        let first = load.first().map_or(0, |value| value.block);
+        place.sessions().map_or(0, |all| all.of_block(first))
+    };
+    let named = loads
+        .into_iter()
+        .map(|load| ((place.run.source.run, session(&load)), load));
+    named.collect()
 }

@@ -37,6 +37,7 @@ mod study;
 mod study_calibration;
 mod study_model;
 mod study_parts;
+mod study_sessions;
 #[cfg(test)]
 mod study_times;
 mod tails;

@@ -78,13 +78,24 @@ impl Moment {
         self.cpu_at_end.load(Ordering::Acquire)
     }
 
-    /// One thread is done.
+    /// One thread is done. Only [`Leaving`] says it.
     fn leave(&self) {
         if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.cpu_at_end
                 .store(meters::process_cpu(), Ordering::Release);
             self.over.store(true, Ordering::Release);
         }
+    }
+}
+
+/// Leaves a turn when it is dropped: a hand that panics leaves it, too, and the writer, which works until all
+/// hands are done, ends.
+struct Leaving<'a>(&'a Moment);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        let Self(moment) = self;
+        moment.leave();
     }
 }
 
@@ -168,6 +179,7 @@ impl Hand {
 
     /// Does its part of a turn.
     pub fn carry_out(&mut self, job: Job) -> Done {
+        let leaving = Leaving(&job.moment);
         self.source
             .begin(job.moment.seed, job.moment.number, self.thread);
         let counting = job.counted.then(|| Counting::begin(self.kit.library));
@@ -186,7 +198,7 @@ impl Hand {
             Doing::Forward => self.walk(job.operations, true, &mut tally),
             Doing::Backward => self.walk(job.operations, false, &mut tally),
         }
-        job.moment.leave();
+        drop(leaving);
         let mut done = tally.done();
         if let Some(counting) = counting {
             done.counted = counting.counts();
@@ -328,5 +340,22 @@ impl Tally {
 
     fn done(self) -> Done {
         self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_over_when_its_last_hand_panics() {
+        let moment = Moment::new(1, 1, 2);
+        drop(Leaving(&moment));
+        assert!(!moment.is_over(), "another hand works");
+        let panicked = std::panic::catch_unwind(|| {
+            let _leaving = Leaving(&moment);
+            panic!("as a hand whose library does what it must not");
+        });
+        assert!(panicked.is_err() && moment.is_over());
     }
 }

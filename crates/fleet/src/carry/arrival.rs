@@ -3,7 +3,7 @@
 use super::tar;
 use crate::lanes::Lanes;
 use crate::seal::named_hash;
-use crate::spool::{Attempt, Owner, Spool};
+use crate::spool::{Attempt, Avoided, HostName, Owner, Spool, said_at};
 use crate::whole_file::{failed, read_json, remove, sha256};
 use deltabench_model::problem::Problem;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(super) fn part((spool, lanes): (&Spool, &Lanes), to: &Path) -> Result<(), Pr
     fs::create_dir_all(to).map_err(fail)?;
     fs::copy(spool.lanes_file(), to.join("lanes.json")).map_err(fail)?;
     for place in OF_HOSTS.into_iter().chain(["taken"]) {
-        copy_new(&spool.root().join(place), &to.join(place)).map_err(fail)?;
+        copy_new(&spool.root().join(place), &to.join(place), |_| true).map_err(fail)?;
     }
     for unit in &lanes.units {
         let from = spool.unit_directory(unit.unit);
@@ -73,9 +73,7 @@ pub(super) fn take(
     let part = arriving.join("x").join(&lanes.execution);
     check(&sums, &part, arriving, node)?;
     let fail = |error: io::Error| failed("write", spool.root(), &error);
-    for place in OF_HOSTS {
-        copy_new(&part.join(place), &spool.root().join(place)).map_err(fail)?;
-    }
+    take_hosts(spool, &part, node).map_err(fail)?;
     // Files of two hosts may have one name: an element that was put back went elsewhere.
     let logs = fs::read_dir(arriving.join("log"))
         .into_iter()
@@ -100,6 +98,19 @@ pub(super) fn take(
         }
     }
     Ok(taken)
+}
+
+/// Takes what a node says of itself. The rest of its part came from here: somebody may have undone it since.
+fn take_hosts(spool: &Spool, part: &Path, node: &str) -> io::Result<()> {
+    let is_new = |file: &Path| {
+        let host = read_json::<Avoided>(file).map(|avoided| avoided.host);
+        let host = host.filter(|host| host.node == node);
+        host.is_some_and(|host| said_at(file) > spool.admitted_since(&host))
+    };
+    let is_own = |file: &Path| read_json::<HostName>(file).is_some_and(|host| host.node == node);
+    let [avoid, admitted] = OF_HOSTS;
+    copy_new(&part.join(avoid), &spool.root().join(avoid), is_new)?;
+    copy_new(&part.join(admitted), &spool.root().join(admitted), is_own)
 }
 
 /// Unpacks an archive behind its list of hashes; `None` if the host has nothing.
@@ -219,9 +230,10 @@ fn moved(from: &Path, to: &Path) -> Result<(), Problem> {
     done().map_err(|error| failed("write", to, &error))
 }
 
-/// Copies the files of a directory that are not there yet. Without the directory there are none.
-fn copy_new(from: &Path, to: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(from).into_iter().flatten().flatten() {
+/// Copies the wanted files of a directory that are not there yet. Without the directory there are none.
+fn copy_new(from: &Path, to: &Path, is_wanted: impl Fn(&Path) -> bool) -> io::Result<()> {
+    let files = fs::read_dir(from).into_iter().flatten().flatten();
+    for entry in files.filter(|entry| is_wanted(&entry.path())) {
         fs::create_dir_all(to)?;
         let target = to.join(entry.file_name());
         if !target.exists() {
@@ -466,5 +478,82 @@ mod tests {
         // A host without anything of the execution.
         let nothing = arriving(place, &place.join("n3"), |_| {}, &[]);
         assert_eq!(take_from("n3", nothing).unwrap(), 0);
+    }
+
+    #[test]
+    fn an_avoidance_that_was_undone_does_not_come_back_from_a_host() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path();
+        let lanes = lanes();
+        let spool = Spool::of(&place.join("whole"), "study");
+        spool.create(&lanes).unwrap();
+        let avoid = |spool: &Spool, node: &str| {
+            let host = owner(node, 1).host;
+            let why = "cold".to_owned();
+            spool.avoid(&Avoided { host, why }).unwrap();
+        };
+        ["n1", "n2"].iter().for_each(|node| avoid(&spool, node));
+        // A host that got what was known then.
+        let home = place.join("n1");
+        part((&spool, &lanes), &home.join("x/study")).unwrap();
+        fs::create_dir_all(home.join("log")).unwrap();
+        for node in ["n1", "n2"] {
+            assert!(spool.forgive(node).unwrap());
+        }
+        let fetch = || {
+            let arriving = arriving(place, &home, |_| {}, &[]);
+            take((&spool, &lanes), "n1", &arriving).unwrap();
+            let avoided = spool.avoided().into_iter();
+            avoided.map(|one| one.host.node).collect::<Vec<_>>()
+        };
+        assert_eq!(fetch(), [""; 0]);
+        // What it finds out later about itself is taken, and nothing that it has of others.
+        let there = Spool::of(&home, "study");
+        avoid(&there, "n3");
+        let (file, since) = (
+            there.root().join("avoid/uid of n1@n1.json"),
+            spool.admitted_since(&owner("n1", 1).host),
+        );
+        while said_at(&file) <= since {
+            avoid(&there, "n1");
+        }
+        ["n1", "n4"]
+            .iter()
+            .for_each(|node| there.admit(&owner(node, 1).host).unwrap());
+        assert_eq!(fetch(), ["n1"]);
+        assert!(!spool.has_admitted(&owner("n4", 1).host));
+    }
+
+    #[test]
+    fn a_host_with_a_copy_knows_since_when_failures_count() {
+        let place = tempfile::tempdir().unwrap();
+        let lanes = lanes();
+        let spool = Spool::of(&place.path().join("whole"), "study");
+        spool.create(&lanes).unwrap();
+        let here = owner("n1", 1).host;
+        spool.admit(&here).unwrap();
+        let file = |spool: &Spool| spool.root().join("admitted/uid of n1.json");
+        // Long ago: the copy is younger than what failed.
+        let admitted = 1000;
+        let text = fs::read_to_string(file(&spool)).unwrap();
+        let now = spool.admitted_since(&here).to_string();
+        fs::write(file(&spool), text.replace(&now, "1000")).unwrap();
+        for at in 1..=3 {
+            let attempt = spool.claim(1, &owner("n1", at)).unwrap();
+            let end = End {
+                word: EndWord::Failed,
+                text: "full".to_owned(),
+                at_unix_ms: admitted + at,
+            };
+            attempt.set_end(&end).unwrap();
+        }
+        part((&spool, &lanes), &place.path().join("n1/x/study")).unwrap();
+        let there = Spool::of(&place.path().join("n1"), "study");
+        assert_eq!(there.admitted_since(&here), admitted);
+        assert_eq!(there.is_broken(&here, &[1]).as_deref(), Some("full"));
+        // An older version wrote no time: that of the file holds.
+        fs::write(file(&there), r#"{"uid": "uid of n1", "node": "n1"}"#).unwrap();
+        assert!(there.admitted_since(&here) > admitted + 3);
+        assert!(there.is_broken(&here, &[1]).is_none());
     }
 }

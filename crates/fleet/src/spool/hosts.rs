@@ -1,12 +1,12 @@
 //! The hosts of an execution: those that lanes have taken, that are admitted, that are avoided.
 
 use super::{Attempt, End, EndWord, HostName, Spool, all_in, make};
-use crate::whole_file::{failed, write, write_json};
+use crate::whole_file::{failed, read_json, write, write_json};
 use deltabench_model::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::time::UNIX_EPOCH;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A host on which so many units in a row fail is broken: a full disk fails every unit.
 pub const FAILURES: usize = 3;
@@ -18,13 +18,49 @@ pub struct Avoided {
     pub why: String,
 }
 
+/// What is said of a host, and when: a copy of the file would be younger.
+#[derive(Serialize)]
+struct Said<'a, T> {
+    #[serde(flatten)]
+    what: &'a T,
+    /// Milliseconds since 1970.
+    at_unix_ms: i64,
+}
+
+impl<'a, T> Said<'a, T> {
+    fn now(what: &'a T) -> Self {
+        Self {
+            what,
+            at_unix_ms: unix_ms(SystemTime::now()),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct SaidAt {
+    /// Absent in files of older versions.
+    at_unix_ms: Option<i64>,
+}
+
+/// When a file of a host was written where that was said, in milliseconds since 1970; 0 without a file.
+pub(crate) fn said_at(file: &Path) -> i64 {
+    let said = read_json::<SaidAt>(file).and_then(|said| said.at_unix_ms);
+    let of_file = || std::fs::metadata(file).and_then(|data| data.modified());
+    said.or_else(|| of_file().ok().map(unix_ms)).unwrap_or(0)
+}
+
+fn unix_ms(at: SystemTime) -> i64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
 impl Spool {
     /// Avoids a host from now on.
     ///
     /// Errors: a directory that cannot be written.
     pub fn avoid(&self, avoided: &Avoided) -> Result<(), Problem> {
         make(&self.root.join("avoid"))?;
-        write_json(&self.avoid_file(&avoided.host), avoided)
+        write_json(&self.avoid_file(&avoided.host), &Said::now(avoided))
     }
 
     /// Says that a lane begins on a node.
@@ -74,7 +110,7 @@ impl Spool {
     /// Errors: a directory that cannot be written.
     pub fn admit(&self, host: &HostName) -> Result<(), Problem> {
         make(&self.root.join("admitted"))?;
-        write_json(&self.admitted_file(host), host)
+        write_json(&self.admitted_file(host), &Said::now(host))
     }
 
     /// Whether it has shown that.
@@ -83,10 +119,8 @@ impl Spool {
     }
 
     /// Since when that holds, in milliseconds since 1970; 0 if it does not.
-    pub(super) fn admitted_since(&self, host: &HostName) -> i64 {
-        let admitted = std::fs::metadata(self.admitted_file(host)).and_then(|data| data.modified());
-        let admitted = { admitted.ok() }.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        admitted.map_or(0, |at| i64::try_from(at.as_millis()).unwrap_or(i64::MAX))
+    pub(crate) fn admitted_since(&self, host: &HostName) -> i64 {
+        said_at(&self.admitted_file(host))
     }
 
     fn admitted_file(&self, host: &HostName) -> PathBuf {

@@ -1,9 +1,10 @@
 //! Gathering many units: the time and the memory that it takes, and that all of it is there.
 
-use deltabench_fleet::gather::gather;
+use deltabench_fleet::gather::{Gathered, gather};
 use deltabench_fleet::lanes::{Lane, Lanes, Unit};
 use deltabench_fleet::seal::seal;
-use deltabench_fleet::spool::{End, EndWord, HostName, Owner, Spool};
+use deltabench_fleet::spool::{Attempt, End, EndWord, HostName, Owner, Spool};
+use deltabench_model::fact::MachineName;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::slice::Slice;
 use deltabench_store::{Execution, FILE_NAME, RunState, Store, UnitRow};
@@ -254,4 +255,118 @@ fn five_thousand_units_are_gathered_within_twenty_minutes_and_200_mib() {
         assert!(cost.first < LONGEST, "{:?}", cost.first);
         assert!(cost.peak_kib < MOST_MEMORY_KIB, "{} KiB", cost.peak_kib);
     }
+}
+
+/// An execution of two units in one lane, which has to be of one host.
+struct OneHost {
+    place: tempfile::TempDir,
+    lanes: Lanes,
+    spool: Spool,
+    store: Store,
+}
+
+impl OneHost {
+    fn new() -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let mut lanes = lanes(2);
+        lanes.lanes = vec![Lane {
+            lane: 0,
+            units: vec![1, 2],
+            minutes: 31,
+            one_host: true,
+        }];
+        let spool = Spool::of(place.path(), "many");
+        spool.create(&lanes).unwrap();
+        let store = planned(&place.path().join("lab"), &lanes);
+        Self {
+            place,
+            lanes,
+            spool,
+            store,
+        }
+    }
+
+    /// Measures a unit on a host.
+    fn measure(&self, node: &str, unit: u32) -> Attempt {
+        let local = self.place.path().join(format!("{node}-{unit}"));
+        let unit = self.lanes.unit(unit).unwrap();
+        let mut own = Store::open(&local).unwrap();
+        own.create_run(&unit.run, &unit.plan, RunState::Running, 1)
+            .unwrap();
+        let machine = MachineName(node.to_owned());
+        own.add_fact(&unit.run, (None, None), &machine).unwrap();
+        own.finish_run(&unit.run, RunState::Finished, 2).unwrap();
+        let owner = Owner {
+            host: HostName {
+                uid: node.to_owned(),
+                node: node.to_owned(),
+            },
+            pid: 1,
+            process_start: 1,
+            boot_id: None,
+            lane: 0,
+            at_unix_ms: 1,
+        };
+        let attempt = self.spool.claim(unit.unit, &owner).unwrap();
+        seal(&own, &local, &attempt).unwrap();
+        let end = End {
+            word: EndWord::Sealed,
+            text: String::new(),
+            at_unix_ms: 3,
+        };
+        attempt.set_end(&end).unwrap();
+        attempt
+    }
+
+    fn gather(&mut self) -> Gathered {
+        let lab = self.place.path().join("lab");
+        gather(&mut self.store, &lab, (&self.spool, &self.lanes), 5).unwrap()
+    }
+
+    /// The hosts of the runs that count.
+    fn hosts(&self) -> Vec<String> {
+        let host = |unit: &Unit| {
+            let found = self.store.last_fact::<MachineName>(&unit.run, None);
+            found.unwrap().map_or_else(String::new, |machine| machine.0)
+        };
+        self.lanes.units.iter().map(host).collect()
+    }
+}
+
+#[test]
+fn a_cancelled_lane_that_has_to_be_of_one_host_may_go_on_on_another() {
+    let mut study = OneHost::new();
+    let first = study.measure("a", 1);
+    study.spool.cancel().unwrap();
+    assert_eq!(study.gather(), Gathered::default());
+    assert_eq!(first.sealed().len(), 1, "what is measured stays");
+    study.spool.revive().unwrap();
+    study.measure("b", 1);
+    study.measure("b", 2);
+    let taken = study.gather();
+    assert_eq!(taken.units, [1, 2]);
+    assert_eq!(taken.beside.len(), 1);
+    assert_eq!(study.hosts(), ["b", "b"]);
+}
+
+#[test]
+fn what_was_merged_beside_by_a_killed_process_is_not_taken_for_what_counts() {
+    let mut study = OneHost::new();
+    let beside = study.measure("a", 1);
+    study.measure("b", 1);
+    study.measure("b", 2);
+    let sealed = beside.sealed().remove(0);
+    let content = fs::read(&sealed).unwrap();
+    study.gather();
+    assert!(beside.is_complete() && beside.gathered().is_none());
+    // As a process leaves it that is killed when the store has the file, before the mark.
+    let files = fs::read_dir(beside.directory()).unwrap().flatten();
+    let is_mark = |name: &str| name.starts_with("beside-");
+    let mark = { files }
+        .find(|file| is_mark(file.file_name().to_str().unwrap()))
+        .unwrap();
+    fs::remove_file(mark.path()).unwrap();
+    fs::write(&sealed, content).unwrap();
+    assert!(study.gather().units.is_empty() && !sealed.exists());
+    assert!(beside.is_complete() && beside.gathered().is_none());
 }

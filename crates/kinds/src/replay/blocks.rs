@@ -3,7 +3,8 @@
 use super::budget::{Part, parts};
 use super::failures::Failures;
 use super::mix::{MixRecord, MixVisit};
-use super::record::VisitRecord;
+use super::record::{VisitRecord, whole_visits};
+use super::turn::parts_of_turn;
 use super::visit::{Visit, VisitEnd};
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
@@ -13,7 +14,7 @@ use deltabench_replay::{Start, TimedJob, TimedServers};
 use deltabench_run::benchmark::{BlockEnd, BlockOrder, Blocks};
 use deltabench_run::schedule::BlockSchedule;
 use deltabench_run::session::{RunProgress, Session, store_problem};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -83,16 +84,12 @@ impl Blocks for ReplayBlocks<'_> {
     /// visit was not due.
     fn done(&self, session: &Session<'_>) -> Result<Vec<(u32, CellId)>, Problem> {
         let records = session.store.records(session.run).map_err(store_problem)?;
-        let mut servers: BTreeMap<(u32, CellId), usize> = BTreeMap::new();
-        for record in &records {
-            *servers.entry((record.block, record.cell)).or_default() += 1;
-        }
-        let all = session.plan.servers.len();
-        let done = servers.iter().filter(|(_, servers)| **servers == all);
-        let last = servers.keys().map(|(block, _)| *block).max().unwrap_or(0);
+        let done = whole_visits(&records, session.plan.servers.len());
+        let blocks = records.iter().map(|record| record.block);
+        let last = blocks.max().unwrap_or(0);
         let cells = CellId::each().take(session.plan.cells.len());
         let earlier = cells.flat_map(|cell| (0..last).map(move |block| (block, cell)));
-        Ok(done.map(|(place, _)| *place).chain(earlier).collect())
+        Ok(done.into_iter().chain(earlier).collect())
     }
 
     fn block(
@@ -220,7 +217,14 @@ impl ReplayBlocks<'_> {
             return Ok(None);
         };
         self.keep(session, place, &records, progress)?;
-        Ok(Some(records.iter().map(VisitRecord::seconds).sum()))
+        let statement = self.setup.statements.get(place.1.index());
+        let parts = to_f64(statement.map_or(1, parts_of_turn));
+        // What is executed beside slices takes as long as they do.
+        let seconds = |visit: &VisitRecord| match visit.old_plan {
+            Some(_) => visit.seconds(),
+            None => visit.seconds() * parts,
+        };
+        Ok(Some(records.iter().map(seconds).sum()))
     }
 
     /// The same with the mix.

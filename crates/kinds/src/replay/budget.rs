@@ -1,5 +1,6 @@
 //! Where the time goes: to the statements that can move the workload, and of these to the uncertain ones.
 
+use super::turn::parts_of_turn;
 use deltabench_compare::impact::ServerTimes;
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_model::plan::{CellId, Plan, Role, ServerId};
@@ -103,7 +104,8 @@ pub fn times_of_candidates(plan: &Plan, slices: &[Slice]) -> Vec<ServerTimes> {
 /// What a block does with a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Part {
-    /// Measured seconds on a server that executes a slice once ([`passes`]).
+    /// Measured seconds on a server that executes a slice once ([`passes`]); a turn may have another part
+    /// beside it ([`parts_of_turn`]).
     pub seconds: f64,
     /// Whether it is visited. An execution that takes longer than the cell's part of the block waits until
     /// the parts of several blocks are enough for it, so that it takes no time from others.
@@ -140,14 +142,12 @@ pub fn parts(
     let needs: Vec<f64> = cells.iter().map(need).collect();
     let sum: f64 = needs.iter().sum();
     let servers = ServerId::each().take(plan.servers.len());
-    let servers = to_f64(
-        servers
-            .map(|server| passes(plan, server))
-            .sum::<u64>()
-            .max(1),
-    );
-    let in_turn = cells.iter().filter(|cell| closed.contains(cell)).count();
-    let seconds = (seconds - for_mix - to_f64(count(in_turn)) * LEAST_SECONDS * servers).max(0.0);
+    let servers = servers.map(|server| passes(plan, server)).sum::<u64>();
+    let servers = to_f64(servers.max(1));
+    let turn = |cell: &CellId| setup.statements.get(cell.index()).map_or(1, parts_of_turn);
+    let in_turn = cells.iter().filter(|cell| closed.contains(cell)).map(turn);
+    let in_turn = to_f64(in_turn.sum::<u64>());
+    let seconds = (seconds - for_mix - in_turn * LEAST_SECONDS * servers).max(0.0);
     let part = |(cell, need): (&CellId, &f64)| {
         if is_mix(cell) {
             return Part {
@@ -160,7 +160,7 @@ pub fn parts(
         } else {
             1.0 / to_f64(count(needs.len()))
         };
-        let mine = (part * seconds / servers).max(LEAST_SECONDS);
+        let mine = (part * seconds / servers / to_f64(turn(cell))).max(LEAST_SECONDS);
         let statement = setup.statements.get(cell.index());
         let once = seconds_of_one(*cell, before)
             .or_else(|| statement.and_then(seconds_when_asked))
@@ -174,7 +174,7 @@ pub fn parts(
     cells.iter().zip(&needs).map(part).collect()
 }
 
-/// How often a slice executes its tuples on a server.
+/// How often a part of a turn executes its tuples on a server.
 ///
 /// Two servers that somebody else runs are three sides: base and placebo are one server, which executes
 /// everything twice and finds caches warm the second time. So the candidates do, too.
@@ -221,7 +221,7 @@ pub mod tests {
     use deltabench_model::installation::{Remote, RemoteTls};
     use deltabench_model::replayed::ReplayedFile;
     use deltabench_model::units::to_u64;
-    use deltabench_model::work::replay::TimedTuple;
+    use deltabench_model::work::replay::{OldPlanSettings, TimedTuple};
     use deltabench_testkit::small_run::{bare_slice, plan};
 
     /// Statements of a third of the time each, that took so long when results were compared.
@@ -257,9 +257,31 @@ pub mod tests {
             data_sets: Vec::new(),
             directory_database: None,
             made_up: false,
+            functions_allowed: false,
+            sent_sha256: None,
             clock: None,
             timeout_seconds: 60,
             statements: (0..).zip(seconds).map(statement).collect(),
+        }
+    }
+
+    /// Gives a statement settings with which a candidate has the plan of the base.
+    pub fn with_old_plan(statement: &mut TimedStatement) {
+        statement.old_plans.push(OldPlanSettings {
+            server: 2,
+            settings: vec![("enable_seqscan".to_owned(), "off".to_owned())],
+        });
+    }
+
+    #[test]
+    fn a_statement_that_all_servers_execute_twice_is_measured_half_as_long() {
+        let (plan, mut setup) = (plan(), setup([0.01; 3]));
+        let cells = [CellId(0), CellId(1), CellId(2)];
+        with_old_plan(&mut setup.statements[1]);
+        let parts = parts(&plan, &setup, (0, &cells, &[]), 27.0);
+        // Of three servers and three statements.
+        for (part, wanted) in parts.iter().zip([3.0, 1.5, 3.0]) {
+            assert!((part.seconds - wanted).abs() < 1e-9, "{parts:?}");
         }
     }
 

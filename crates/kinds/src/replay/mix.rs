@@ -7,7 +7,7 @@ mod record;
 pub use drawn::{Drawn, members};
 pub use record::{MixRecord, MixSlice};
 
-use super::visit::{Ended, VisitEnd};
+use super::visit::{Ended, NOTHING_FITS, VisitEnd};
 use deltabench_driver::WireError;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::problem::Problem;
@@ -70,11 +70,14 @@ impl MixVisit<'_> {
     ///
     /// Errors: a server that is gone, a host that does not let us pin.
     pub fn carry_out(&self) -> Result<VisitEnd<MixRecord>, Problem> {
+        let members = members(self.setup);
+        if members.is_empty() {
+            return Ok(VisitEnd::Complete(without_members(self.plan)));
+        }
         let own = own_affinity().map_err(host_problem)?;
         for pid in self.servers.pids() {
             pin_tree(pid, &own).map_err(host_problem)?;
         }
-        let members = members(self.setup);
         let jobs: Vec<&TimedJob> = members.iter().filter_map(|at| self.jobs.get(*at)).collect();
         let seed = parameters(self.plan, self.block, self.cell, OF_STATEMENTS);
         let drawn = Drawn::of(self.setup, &members, seed);
@@ -295,6 +298,11 @@ impl MixVisit<'_> {
     }
 }
 
+/// What a visit without any statement is on each server: no fault of one of them.
+fn without_members(plan: &Plan) -> Vec<MixRecord> {
+    vec![MixRecord::failed(NOTHING_FITS.to_owned(), None); plan.servers.len()]
+}
+
 impl Tally {
     fn new() -> Result<Self, Ended> {
         let latencies = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
@@ -325,5 +333,20 @@ impl Tally {
             bytes.clear();
         }
         bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mix_that_no_statement_fits_has_no_verdict_and_ends_nothing_else() {
+        let plan = deltabench_testkit::small_run::plan();
+        let records = without_members(&plan);
+        assert_eq!(records.len(), plan.servers.len());
+        for record in records {
+            assert!(record.failed.is_some() && record.failed_on.is_none());
+        }
     }
 }

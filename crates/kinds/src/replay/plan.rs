@@ -1,5 +1,6 @@
 //! The plan of a replay's times.
 
+use super::mix::members;
 use deltabench_model::installation::Installation;
 use deltabench_model::plan::{
     Cell, DataSize, DataState, Group, Plan, PlannedServer, PublishedRate, Role, Timing,
@@ -30,8 +31,9 @@ pub struct PlanWish<'a> {
     pub command: Vec<String>,
 }
 
-/// The plan: base, a copy of it as placebo, candidates; a cell for each statement, and one for the mix.
-pub fn plan(wish: PlanWish<'_>) -> Plan {
+/// The plan: base, a copy of it as placebo, candidates; a cell for each statement, and one for the mix,
+/// unless no statement fits that.
+pub fn plan(mut wish: PlanWish<'_>) -> Plan {
     let server = |role, (installation, settings): &(&Installation, &[(String, String)])| {
         let mut server = PlannedServer::new(role, (*installation).clone());
         server.settings = settings.to_vec();
@@ -41,6 +43,9 @@ pub fn plan(wish: PlanWish<'_>) -> Plan {
     if let Some((base, candidates)) = wish.servers.split_first() {
         servers.extend([server(Role::Base, base), server(Role::Placebo, base)]);
         servers.extend(candidates.iter().map(|wish| server(Role::Candidate, wish)));
+    }
+    if members(&wish.setup).is_empty() {
+        wish.setup.mix = None;
     }
     let statements = wish.setup.statements.iter();
     let cells = statements.map(|statement| cell(statement, wish.replayed));

@@ -8,6 +8,7 @@ use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{to_f64, to_u64};
 use deltabench_model::work::replay::TimedStatement;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The word of these records in the store.
 const KIND: &str = "replay-visit";
@@ -49,6 +50,17 @@ pub struct SliceTimes {
     pub started_ns: u64,
     pub duration_ns: u64,
     pub executions: u64,
+}
+
+/// The visits that have a record of all these servers. They are stored one by one, and who was killed between
+/// two of them has left a part, which says nothing.
+pub fn whole_visits(records: &[Record], servers: usize) -> BTreeSet<(u32, CellId)> {
+    let mut found: BTreeMap<(u32, CellId), usize> = BTreeMap::new();
+    for record in records {
+        *found.entry((record.block, record.cell)).or_default() += 1;
+    }
+    found.retain(|_, stored| *stored == servers);
+    found.into_keys().collect()
 }
 
 impl VisitRecord {

@@ -4,9 +4,9 @@ use super::budget::{LEAST_SECONDS, is_closed, seconds_when_asked, shares};
 use super::failures::{Failed, Failures};
 use super::mix::MixRecord;
 use super::mixed::mixed;
-use super::record::VisitRecord;
+use super::record::{VisitRecord, whole_visits};
 use super::setup_of;
-use super::visit::{ROWS_DIFFER, ROWS_VARY, UNEQUAL};
+use super::visit::{NOTHING_FITS, ROWS_DIFFER, ROWS_VARY, UNEQUAL};
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
 use deltabench_compare::impact::ServerTimes;
 use deltabench_compare::words::{more, things};
@@ -59,7 +59,8 @@ struct Measured<'a> {
     plan: &'a Plan,
     setup: &'a ReplaySetup,
     comparison: &'a Comparison,
-    visits: BTreeMap<(CellId, ServerId), Vec<VisitRecord>>,
+    /// By block: of the blocks in which all servers were visited.
+    visits: BTreeMap<(CellId, ServerId), BTreeMap<u32, VisitRecord>>,
     failures: Failures,
     slices: Vec<Slice>,
     /// Of the workload's time, by cell.
@@ -76,9 +77,14 @@ impl<'a> Measured<'a> {
     ) -> Result<Self, Problem> {
         let (mut slices, mut visits) = (Vec::new(), BTreeMap::new());
         let mut failures = Failures::default();
+        let whole = whole_visits(records, plan.servers.len());
         for record in records {
+            let is_whole = whole.contains(&(record.block, record.cell));
             if let Some(mix) = MixRecord::read(record)? {
                 failures.add_mix((record.block, record.cell), &mix);
+                if !is_whole {
+                    continue;
+                }
                 slices.extend(mix.slices((record.block, record.cell, record.server)));
                 continue;
             }
@@ -86,14 +92,14 @@ impl<'a> Measured<'a> {
                 continue;
             };
             failures.add((record.block, record.cell), &visit);
-            if visit.failed.is_some() {
+            if visit.failed.is_some() || !is_whole {
                 continue;
             }
             let place = (record.block, record.cell, record.server);
             let statement = setup.statements.get(record.cell.index());
             slices.extend(statement.and_then(|statement| visit.slice(place, statement)));
-            let of: &mut Vec<_> = visits.entry((record.cell, record.server)).or_default();
-            of.push(visit);
+            let of: &mut BTreeMap<_, _> = visits.entry((record.cell, record.server)).or_default();
+            of.insert(record.block, visit);
         }
         let others = plan.candidates().into_iter().chain(plan.placebo());
         let times = others.map(|server| (server, ServerTimes::of(plan, &slices, server)));
@@ -146,10 +152,8 @@ impl<'a> Measured<'a> {
             Some(failed) => (TimeVerdict::Unfit, Some(self.failed_words(failed))),
             None => verdict(found, hardly),
         };
-        let visits = self
-            .visits
-            .get(&(cell, server))
-            .map_or(&[][..], Vec::as_slice);
+        let visits = self.visits.get(&(cell, server)).into_iter();
+        let visits = visits.flat_map(BTreeMap::values);
         Some(StatementTime {
             verdict,
             why,
@@ -163,7 +167,7 @@ impl<'a> Measured<'a> {
             base_ms: 1e3 / speed.base,
             candidate_ms: 1e3 / speed.candidate,
             blocks: found.blocks,
-            executions: visits.iter().map(VisitRecord::executions).sum(),
+            executions: visits.map(VisitRecord::executions).sum(),
             parts: self.parts(cell, timed, server),
         })
     }
@@ -178,16 +182,17 @@ impl<'a> Measured<'a> {
         let controls = self
             .controls()
             .map(|control| self.visits.get(&(cell, control)));
-        let controls: Vec<&Vec<VisitRecord>> = controls.collect::<Option<_>>()?;
-        let log = |(place, visit): (usize, &VisitRecord)| {
+        let controls: Vec<&BTreeMap<u32, VisitRecord>> = controls.collect::<Option<_>>()?;
+        let log = |(block, visit): (&u32, &VisitRecord)| {
             let old = visit.old_plan.as_ref()?;
             // The drawn tuples, which all have.
             let has = |place: u32| old.tuples.iter().any(|tuple| tuple.place == place);
-            let control = |visits: &&Vec<VisitRecord>| visits.get(place)?.mean_ns(timed, has);
+            let control =
+                |visits: &&BTreeMap<u32, VisitRecord>| visits.get(block)?.mean_ns(timed, has);
             let base = controls.iter().map(control).collect::<Option<Vec<f64>>>()?;
             Some(old.mean_ns(timed, |_| true)?.ln() - geometric_mean(&base)?.ln())
         };
-        let visits = self.visits.get(&(cell, server))?.iter().enumerate();
+        let visits = self.visits.get(&(cell, server))?.iter();
         let logs: Vec<f64> = visits.filter_map(log).collect();
         let interval = t_interval(&logs, 0.95).ok();
         Some(TimeRatio {
@@ -211,7 +216,7 @@ impl<'a> Measured<'a> {
                 let of = |visit: &VisitRecord| {
                     visit.mean_ns(timed, |place| changed.contains(&place) == wanted)
                 };
-                let means: Vec<f64> = visits.iter().filter_map(of).collect();
+                let means: Vec<f64> = visits.values().filter_map(of).collect();
                 (!means.is_empty()).then(|| means.iter().sum::<f64>() / to_f64(count(means.len())))
             };
             let controls = self.controls().map(mean).collect::<Option<Vec<f64>>>()?;
@@ -395,6 +400,9 @@ impl<'a> Measured<'a> {
             true => String::new(),
             false => format!(" on {}", names.join(" and ")),
         };
+        if failed.sqlstate == NOTHING_FITS {
+            return NO_MEMBERS.to_owned();
+        }
         let blocks = things(
             u32::try_from(failed.blocks.len()).unwrap_or(u32::MAX),
             "block",
@@ -414,6 +422,10 @@ impl<'a> Measured<'a> {
         )
     }
 }
+
+/// Why there is no mix.
+pub const NO_MEMBERS: &str = "no statement fits the mix: each does other work on a candidate, or a copy of \
+                              the tables takes it only once";
 
 /// With the old plan a statement is as fast as before if less of the change is left at the far end of its
 /// interval, on the log scale: a wide interval that holds "as before" proves nothing.

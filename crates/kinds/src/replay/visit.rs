@@ -5,6 +5,7 @@
 use super::budget::passes;
 use super::record::{SliceTimes, TupleTimes, VisitRecord};
 use super::rounds::Rounds;
+use super::turn::{Part, parts_of_turn, turn};
 use deltabench_compare::thresholds::TRIM;
 use deltabench_driver::WireError;
 use deltabench_driver::tuples::{Executed, Tuples};
@@ -42,6 +43,8 @@ pub const UNEQUAL: &str = "unequal";
 pub const ROWS_DIFFER: &str = "rows-differ";
 /// The same where the base's copy differs, too: the statement itself does other work each time.
 pub const ROWS_VARY: &str = "rows-vary";
+/// What a visit to a mix fails with that no statement fits, as in plans of older versions.
+pub const NOTHING_FITS: &str = "nothing-fits";
 /// The round whose draw is that of the tuples themselves.
 const OF_TUPLES: u32 = u32::MAX;
 
@@ -297,7 +300,8 @@ impl Visit<'_> {
         let rounds = Rounds::of(&times, self.seconds, self.plan.timing.slice_ms);
         let began = Instant::now();
         let executions = sides.iter().map(|side| passes(self.plan, side.server));
-        let given = self.seconds * to_f64(executions.sum::<u64>());
+        let executions = executions.sum::<u64>() * parts_of_turn(self.statement);
+        let given = self.seconds * to_f64(executions);
         for round in 0.. {
             let elapsed = began.elapsed().as_secs_f64();
             if rounds.may_end(round, elapsed, given) || elapsed > STRETCH * given {
@@ -311,7 +315,7 @@ impl Visit<'_> {
                 .collect();
             for server in turn_order(self.plan, self.block, self.cell, round) {
                 if let Some(side) = sides.get_mut(server.index()) {
-                    self.both(side, &tuples, round)?;
+                    self.turn(side, &tuples, round, |side| self.slice(side, &tuples))?;
                 }
             }
         }
@@ -348,36 +352,53 @@ impl Visit<'_> {
         let mut slowest = 0;
         for server in turns {
             if let Some(side) = sides.get_mut(server.index()) {
-                let mut warm = Warm::new(tuple);
-                for _ in 0..passes(self.plan, *server) {
-                    if let Some(executed) = self.execute(side, tuple)? {
-                        slowest = slowest.max(executed.duration_ns);
-                        warm.add(&executed);
-                    }
-                }
-                side.latest = Some(warm);
-                self.warm_old_plan(side, tuple)?;
+                self.turn(side, &[tuple], self.block, |side| self.latest(side, tuple))?;
+                let latest = side.latest.as_ref();
+                slowest = slowest.max(latest.map_or(0, |warm| warm.slowest_ns));
             }
         }
         Ok(slowest)
     }
 
-    /// A slice, and one with the plans of the base if the server has a session for that: which of them is
-    /// first changes from round to round.
-    fn both(&self, side: &mut Side, tuples: &[usize], round: u32) -> Result<(), Ended> {
-        let Some(mut old) = side.old_plan.take() else {
-            return self.slice(side, tuples);
-        };
-        let done = match round.is_multiple_of(2) {
-            true => self
-                .slice(side, tuples)
-                .and_then(|()| self.aside(&mut old, |old| self.slice(old, tuples))),
-            false => self
-                .aside(&mut old, |old| self.slice(old, tuples))
-                .and_then(|()| self.slice(side, tuples)),
-        };
-        side.old_plan = Some(old);
-        done
+    /// Executes a tuple of the warm-up in a session.
+    fn latest(&self, side: &mut Side, tuple: usize) -> Result<(), Ended> {
+        let mut warm = Warm::new(tuple);
+        for _ in 0..passes(self.plan, side.server) {
+            if let Some(executed) = self.execute(side, tuple)? {
+                warm.add(&executed);
+            }
+        }
+        side.latest = Some(warm);
+        Ok(())
+    }
+
+    /// Does something in the turn of a server with these tuples, and the same with the plans of the base if
+    /// the server has a session for that.
+    fn turn(
+        &self,
+        side: &mut Side,
+        tuples: &[usize],
+        round: u32,
+        what: impl Fn(&mut Side) -> Result<(), Ended>,
+    ) -> Result<(), Ended> {
+        let mut old = side.old_plan.take();
+        let has_old_plan = old.as_ref().is_some_and(|old| old.line.is_some());
+        for part in turn(self.statement, has_old_plan, round) {
+            match (part, &mut old) {
+                (Part::Own, _) => what(side)?,
+                (Part::OldPlan, Some(old)) => self.aside(old, &what)?,
+                (Part::OldPlan, None) | (Part::Beside, _) => self.beside(side, tuples)?,
+            }
+        }
+        side.old_plan = old;
+        Ok(())
+    }
+
+    /// Executes tuples as a slice does, and counts nothing of it.
+    fn beside(&self, side: &mut Side, tuples: &[usize]) -> Result<(), Ended> {
+        let passes = passes(self.plan, side.server);
+        let mut all = (0..passes).flat_map(|_| tuples);
+        all.try_for_each(|tuple| self.execute(side, *tuple).map(drop))
     }
 
     /// Does something with the old plan, which says nothing of the statement: what fails there ends only
@@ -392,27 +413,12 @@ impl Visit<'_> {
                 let tuples = self.statement.tuples.len();
                 old.line = None;
                 old.means = vec![Vec::new(); tuples];
+                old.latest = None;
+                old.warm_up.clear();
                 Ok(())
             }
             done => done,
         }
-    }
-
-    /// Executes a tuple with the old plan, in the warm-up.
-    fn warm_old_plan(&self, side: &mut Side, tuple: usize) -> Result<(), Ended> {
-        let Some(mut old) = side.old_plan.take() else {
-            return Ok(());
-        };
-        let done = self.aside(&mut old, |old| {
-            let mut warm = Warm::new(tuple);
-            if let Some(executed) = self.execute(old, tuple)? {
-                warm.add(&executed);
-            }
-            old.latest = Some(warm);
-            Ok(())
-        });
-        side.old_plan = Some(old);
-        done
     }
 
     fn slice(&self, side: &mut Side, tuples: &[usize]) -> Result<(), Ended> {
@@ -525,6 +531,7 @@ fn same_refused(sides: &[Side]) -> Result<(), Ended> {
 struct Warm {
     tuple: usize,
     times: SliceTimes,
+    slowest_ns: u64,
     rows: u64,
 }
 
@@ -537,11 +544,13 @@ impl Warm {
                 duration_ns: 0,
                 executions: 0,
             },
+            slowest_ns: 0,
             rows: 0,
         }
     }
 
     fn add(&mut self, executed: &Executed) {
+        self.slowest_ns = self.slowest_ns.max(executed.duration_ns);
         self.times.executions += 1;
         self.times.duration_ns += executed.duration_ns;
         self.rows += executed.rows;

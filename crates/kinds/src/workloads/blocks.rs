@@ -136,7 +136,7 @@ impl Blocks for BlockState<'_> {
         session: &mut Session<'_>,
         end: &Result<SessionEnd, Problem>,
     ) -> Result<(), Problem> {
-        session.conclude_servers(&self.fleet, end.is_ok())
+        session.conclude_servers(&self.fleet, matches!(end, Ok(SessionEnd::Finished)))
     }
 
     fn take_down(self: Box<Self>) -> Result<(), Problem> {

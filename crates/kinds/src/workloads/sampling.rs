@@ -9,6 +9,7 @@ use deltabench_run::planning::{Request, ServerWish};
 ///
 /// Errors: what stands in the way, and the way out.
 pub(super) fn check(request: &Request) -> Result<(), Problem> {
+    check_waits(request)?;
     let Some(plan) = request.observing.profile else {
         return Ok(());
     };
@@ -18,6 +19,24 @@ pub(super) fn check(request: &Request) -> Result<(), Problem> {
             .hint("leave out --sample or --cache-state"));
     }
     may_sample(plan.forced).map(drop)
+}
+
+/// Refuses waits that nobody would keep, or that would not be those of what is measured.
+fn check_waits(request: &Request) -> Result<(), Problem> {
+    if request.observing.waits_per_second == 0 {
+        return Ok(());
+    }
+    if !request.observing.counters {
+        return Err(Problem::new("waits cannot be sampled without counters")
+            .detail("deltabench stores them with the counters of a visit")
+            .hint("leave out --waits or --no-counters"));
+    }
+    if request.cache == CacheState::Cold {
+        return Err(Problem::new("waits from cold caches cannot be sampled")
+            .detail("deltabench samples after the measured slices, when caches are warm")
+            .hint("leave out --waits or --cache-state"));
+    }
+    Ok(())
 }
 
 /// Refuses samples of servers whose processes are not ours to look at.

@@ -4,14 +4,16 @@ use crate::builder::{BASE, CANDIDATE, PLACEBO, plan};
 use crate::judged;
 use deltabench_compare::Records;
 use deltabench_kinds::replay::{
-    MixRecord, MixSlice, SliceTimes, TupleTimes, VisitRecord, add_times,
+    MixRecord, MixSlice, NO_MEMBERS, PlanWish, SliceTimes, TupleTimes, VisitRecord, add_times,
+    plan as planned,
 };
 use deltabench_kinds::run_half;
 use deltabench_model::plan::{Cell, CellId, DataState, Group, Plan, PublishedRate};
 use deltabench_model::record::Record;
 use deltabench_model::replayed::{
-    Covered, ErrorVerdict, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict, Replayed, ReplayedData,
-    ReplayedFile, ReplayedStatement, ResultVerdict, StatementTime, TimeVerdict, WeightedBy,
+    Covered, ErrorVerdict, OldPlan, PlanCause, PlanVerdict, REPLAYED_FORMAT, ReplayVerdict,
+    Replayed, ReplayedData, ReplayedFile, ReplayedStatement, ResultVerdict, StatementTime,
+    TimeVerdict, WeightedBy,
 };
 use deltabench_model::units::to_u64;
 use deltabench_model::work::Work;
@@ -82,6 +84,8 @@ fn replay_plan(shares: &[f64]) -> Plan {
         data_sets: Vec::new(),
         directory_database: None,
         made_up: false,
+        functions_allowed: false,
+        sent_sha256: None,
         clock: None,
         timeout_seconds: 60,
         statements,
@@ -209,6 +213,11 @@ fn replayed(plan: &Plan) -> Replayed {
 
 /// What is said of these records.
 fn told(plan: &Plan, records: &[Record]) -> Replayed {
+    told_of(replayed(plan), plan, records)
+}
+
+/// The same of a replay whose plans are known.
+fn told_of(mut replayed: Replayed, plan: &Plan, records: &[Record]) -> Replayed {
     let all = Records {
         records,
         ..Records::default()
@@ -225,7 +234,6 @@ fn told(plan: &Plan, records: &[Record]) -> Replayed {
             ..all
         },
     );
-    let mut replayed = replayed(plan);
     add_times(&mut replayed, plan, records, &comparison).unwrap();
     replayed
 }
@@ -664,4 +672,87 @@ fn a_mix_that_fails_on_a_candidate_has_no_verdict_and_is_told() {
         "{:?}",
         times.notes
     );
+}
+
+#[test]
+fn a_mix_that_no_statement_fits_is_not_planned_and_has_no_verdict_in_plans_that_have_it() {
+    let mut mixed = mixed_plan();
+    let wish = |plan: &Plan| {
+        planned(PlanWish {
+            seed: 1,
+            servers: Vec::new(),
+            replayed: &replayed(plan),
+            setup: plan.work.replay().unwrap().clone(),
+            blocks: 2,
+            delta: None,
+            checksums: None,
+            command: Vec::new(),
+        })
+    };
+    let found = wish(&mixed);
+    assert_eq!(found.cells.len(), 3);
+    assert_eq!(found.work.replay().unwrap().mix, Some(2));
+    if let Work::Replay(setup) = &mut mixed.work {
+        // It does other work on the candidate.
+        setup.statements[0].unfit = vec![(2, "it returns another number of rows".to_owned())];
+    }
+    let found = wish(&mixed);
+    assert_eq!(found.cells.len(), 2);
+    assert_eq!(found.work.replay().unwrap().mix, None);
+    let mut records = visits(&mixed, &|_, _| 1.0, (0.004, 3));
+    records.retain(|record| record.cell.index() < 2);
+    for server in [BASE, PLACEBO, CANDIDATE] {
+        let failed = MixRecord::failed("nothing-fits".to_owned(), None);
+        records.push(failed.record((0, CellId(2), server)).unwrap());
+    }
+    let times = told(&mixed, &records).times.unwrap();
+    assert_eq!(times.failed_on_candidates, 0);
+    let wanted = format!("no verdict for mix: {NO_MEMBERS}");
+    assert!(times.notes.contains(&wanted), "{:?}", times.notes);
+}
+
+#[test]
+fn a_visit_that_a_kill_tore_is_in_no_ratio_and_moves_no_other_block() {
+    let mut plan = replay_plan(&[0.5, 0.5]);
+    plan.timing.blocks = 4;
+    let cell = CellId(0);
+    let mut records = visits(&plan, &|_, _| 1.0, (0.0, 3));
+    for record in &mut records {
+        // Each block is slower than the one before, on all servers.
+        let slower = f64::from(1 << record.block);
+        let mut visit = VisitRecord::read(record).unwrap().unwrap();
+        let times = visit.tuples.iter_mut();
+        times.for_each(|tuple| tuple.typical_ns *= slower);
+        let mut old = visit.clone();
+        old.tuples.iter_mut().for_each(|tuple| {
+            tuple.typical_ns *= if record.block == 1 { 7.0 } else { 2.0 };
+        });
+        if record.server == CANDIDATE && record.cell == cell {
+            visit.old_plan = Some(Box::new(old));
+        }
+        *record = visit
+            .record((record.block, record.cell, record.server))
+            .unwrap();
+    }
+    let ratio = |records: &[Record]| {
+        let mut replayed = replayed(&plan);
+        replayed.statements[0].verdicts[0].old_plan = Some(OldPlan {
+            settings: Vec::new(),
+            tried: 1,
+            ratio: None,
+            cause: PlanCause::Open,
+        });
+        let told = told_of(replayed, &plan, records);
+        let old = told.statements[0].verdicts[0].old_plan.as_ref().unwrap();
+        old.ratio.unwrap().estimate
+    };
+    let all = ratio(&records);
+    assert!((all - (8.0_f64 * 7.0).powf(0.25)).abs() < 1e-6, "{all}");
+    for kept in [BASE, CANDIDATE] {
+        let torn =
+            |record: &&Record| (record.block, record.cell) != (1, cell) || record.server == kept;
+        let torn: Vec<Record> = records.iter().filter(torn).cloned().collect();
+        let found = ratio(&torn);
+        assert!((found - 2.0).abs() < 1e-6, "{kept:?}: {found}");
+    }
 }

@@ -111,7 +111,7 @@ impl fmt::Display for Remote {
             (self.host.as_str(), None)
         };
         let bracketed = if host.contains(':') {
-            format!("[{host}]")
+            format!("[{}]", encoded_but(host, b":"))
         } else {
             encoded(host)
         };
@@ -155,7 +155,12 @@ fn host_and_port(address: &str) -> Result<(&str, u16), Problem> {
         .strip_prefix('[')
         .and_then(|rest| rest.split_once(']'))
     {
-        Some((host, rest)) => (host, rest.strip_prefix(':')),
+        Some((host, "")) => (host, None),
+        Some((host, rest)) => {
+            let port = rest.strip_prefix(':');
+            let port = port.ok_or_else(|| bad("what follows the `]` is not a `:` and a port"))?;
+            (host, Some(port))
+        }
         None => match address.split_once(':') {
             Some((host, port)) => (host, Some(port)),
             None => (address, None),
@@ -217,6 +222,7 @@ mod tests {
             "postgres://me@db.example/bench",
             "postgres://me%40work@db.example:6432/b%20x?sslmode=verify-full&sslrootcert=/ca.pem",
             "postgres://me@[::1]:6432/bench?agent=ssh:me@db.example",
+            "postgres://me@[fe80::1%25eth0]/bench",
             "postgres://me@/bench?host=/var/run/postgresql",
             "postgres://me@h/bench?agent=ssh:me@db%26sslmode%3Ddisable%25%20x",
         ] {
@@ -227,12 +233,24 @@ mod tests {
     }
 
     #[test]
+    fn a_port_after_a_host_in_brackets_begins_with_a_colon() {
+        let port = |address: &str| {
+            let remote = format!("postgres://me@{address}/d").parse::<Remote>();
+            remote.map(|remote| (remote.host, remote.port))
+        };
+        assert_eq!(port("[::1]").unwrap(), ("::1".to_owned(), 5432));
+        assert_eq!(port("[::1]:5433").unwrap(), ("::1".to_owned(), 5433));
+        assert!(port("[::1]5433").is_err() && port("[::1]x:5433").is_err());
+    }
+
+    #[test]
     fn a_password_is_refused_and_not_repeated() {
         for text in [
             "postgres://me:hunter2@h/d",
             "postgres://me@h/d?password=hunter2",
             "postgres://me@h:hunter2/d",
             "postgres://me@[::1]:hunter2/d",
+            "postgres://me@[::1]hunter2/d",
         ] {
             let problem = text.parse::<Remote>().unwrap_err();
             assert!(!problem.to_string().contains("hunter2"), "{problem}");

@@ -38,6 +38,13 @@ pub struct ReplaySetup {
     /// Whether values were made up where the capture has none; in older plans they were not.
     #[serde(default)]
     pub made_up: bool,
+    /// Whether the user allowed functions of the database that reach files; in older plans nobody knows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub functions_allowed: bool,
+    /// Hash of all texts and values that are sent: a replay that goes on sends the same. One for all of them,
+    /// because that of a single value would give it away. Absent in older plans.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_sha256: Option<String>,
     /// Clients of the mix, which is the cell behind those of the statements; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<u32>,
@@ -74,6 +81,8 @@ impl ReplaySetup {
             clock: self.clock,
             timeout_seconds: self.timeout_seconds,
             made_up: self.made_up,
+            functions_allowed: false,
+            sent_sha256: None,
             mix: self.mix.filter(|_| of_mix),
             statements: statements.map(|(_, one)| one.work()).collect(),
         }
@@ -249,6 +258,8 @@ mod tests {
             clock: None,
             timeout_seconds: 60,
             made_up: false,
+            functions_allowed: false,
+            sent_sha256: None,
             mix: Some(2),
             statements: vec![statement(0), statement(1)],
         }

@@ -157,6 +157,7 @@ impl Loader<'_> {
 
     /// Sends a statement, making the roles that it names.
     fn send(&mut self, sql: &[u8], line: u64) -> Result<(), Problem> {
+        let mut unknown = None;
         for _ in 0..MOST_ROLES {
             let error = match self.client.execute_bytes(sql) {
                 Ok(()) => return Ok(()),
@@ -171,12 +172,13 @@ impl Loader<'_> {
                 return Ok(());
             }
             match self.make_role(&role) {
-                Ok(()) => {}
+                Ok(()) => unknown = Some(error),
                 Err(WireError::Server(_)) => return self.refused(sql, line, &error),
                 Err(error) => return Err(self.lost(&error, line)),
             }
         }
-        Ok(())
+        // It never took the statement.
+        unknown.map_or(Ok(()), |error| self.refused(sql, line, &error))
     }
 
     /// Makes a role that may do everything while the dump is loaded, as its owners could in production.

@@ -99,3 +99,26 @@ fn every_kind_of_object_is_dumped_the_same_after_it_was_loaded() {
         assert_eq!(missing, [""; 0], "{arguments:?}");
     }
 }
+
+#[test]
+fn a_statement_with_more_unknown_roles_than_are_made_is_told_as_refused() {
+    let cluster = Cluster::start(&bin(), "", &[]);
+    let roles = |from: u32, to: u32| {
+        let roles = (from..to).map(|number| format!("r{number}"));
+        roles.collect::<Vec<_>>().join(", ")
+    };
+    let dump = format!(
+        "CREATE TABLE t (a int);\nGRANT SELECT ON t TO {};\nGRANT SELECT ON t TO {};\n",
+        roles(0, 40),
+        roles(100, 160)
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("roles.sql");
+    std::fs::write(&path, dump).unwrap();
+    let loaded = loaded(&path, &cluster);
+    let [refused] = loaded.failures.as_slice() else {
+        panic!("the second grant only: {:?}", loaded.failures);
+    };
+    assert_eq!((refused.line, refused.sqlstate.as_str()), (3, "42704"));
+    assert!(refused.what.starts_with("GRANT"), "{refused}");
+}

@@ -15,7 +15,8 @@ use crate::conditions::Conditions;
 use crate::confirmation;
 use crate::context::{ReportContext, resolved};
 use crate::published::published;
-use crate::{means, withdrawn, withheld, words};
+use crate::typesetting::typeset;
+use crate::{differences, means, withdrawn, withheld, words};
 use deltabench_compare::comparison::{
     CellComparison, Comparison, Cost, GroupSummary, LatencyCurves, Metric, MetricComparison,
     Verdict,
@@ -27,12 +28,13 @@ use serde_json::{Value, json};
 /// Digits of latency curves, which are only drawn.
 const CURVE_DIGITS: usize = 4;
 
-/// Base, candidate, ratio, the metric's own verdict.
+/// Base, candidate, ratio, the metric's own verdict, the difference of an operation as it is written.
 type MetricValue = (
     Option<Number>,
     Option<Number>,
     Interval,
     Option<&'static str>,
+    Option<String>,
 );
 
 /// Metric, base, candidate, difference, ratio, the placebo's ratio, place among what moved.
@@ -159,8 +161,9 @@ impl Maker<'_> {
             metric != Metric::Throughput || withheld::of_cell(self.plan, cell.blocks).is_none()
         };
         let values = Metric::ALL.map(|metric| {
-            let found = words::metric(cell, metric);
-            found.filter(|_| told(cell, metric)).map(value)
+            let found = words::metric(cell, metric).filter(|_| told(cell, metric));
+            let difference = differences::written(cell, metric, self.plan);
+            found.map(|found| value(found, difference.as_deref().map(typeset)))
         });
         let of_placebo = Metric::ALL.map(|metric| {
             let placebo = placebo.filter(|placebo| told(placebo, metric))?;
@@ -283,13 +286,14 @@ pub(super) fn words_unit(unit: &str) -> String {
     }
 }
 
-fn value(metric: &MetricComparison) -> MetricValue {
+fn value(metric: &MetricComparison, difference: Option<String>) -> MetricValue {
     let ratio = interval(&metric.ratio).unwrap_or_default();
     (
         figure(metric.base),
         figure(metric.candidate),
         ratio,
         metric.verdict.map(Verdict::word),
+        difference,
     )
 }
 

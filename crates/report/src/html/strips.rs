@@ -82,20 +82,16 @@ pub(super) fn by_block(
         .filter(|rounds| rounds.iter().any(|r| value(r).is_some_and(f64::is_finite)))
         .collect();
     let slots = cell.series.iter().map(|round| round.round + 1).max();
-    let (have, sample) = (visits.len(), metric.blocks.len());
     // What a look found comes before the fresh blocks, and other sides may need blocks after them.
-    let confirmed = after_detection(cell);
-    let skipped = confirmed.map_or(0, |found| {
-        index(u64::from(found)).min(have.saturating_sub(sample))
-    });
+    let is_confirmed = is_confirmed(cell);
+    let first = metric.numbers.iter().min().copied().unwrap_or(0);
     if visits.is_empty() {
         return only_values(metric);
     }
-    let blocks = visits.into_iter().enumerate().map(|(place, visit)| {
-        let known = place
-            .checked_sub(skipped)
-            .and_then(|place| metric.blocks.get(place));
+    let blocks = visits.into_iter().map(|visit| {
         let number = visit.first().map_or(0, |round| round.block);
+        let mut sample = std::iter::zip(&metric.numbers, &metric.blocks);
+        let known = sample.find_map(|(of, value)| (*of == number).then_some(value));
         Block {
             number,
             value: known
@@ -103,9 +99,9 @@ pub(super) fn by_block(
                 .or_else(|| total(cell, metric.metric, number))
                 .unwrap_or(0.0),
             part: match known {
-                Some(_) if confirmed.is_some() => Part::Fresh,
+                Some(_) if is_confirmed => Part::Fresh,
                 Some(_) => Part::Counted,
-                None if place < skipped => Part::Found,
+                None if is_confirmed && number < first => Part::Found,
                 None => Part::Later,
             },
             rounds: rounds(visit, slots.unwrap_or(0), value),
@@ -114,11 +110,10 @@ pub(super) fn by_block(
     blocks.collect()
 }
 
-/// The blocks before those of the figures, if these are fresh blocks that had to confirm a look.
-fn after_detection(cell: &CellComparison) -> Option<u32> {
-    let found = cell.detection.as_ref()?;
-    let measured = !matches!(found.outcome, DetectionOutcome::Confirming { .. });
-    measured.then_some(found.blocks)
+/// Whether the figures are those of fresh blocks that had to confirm a look.
+fn is_confirmed(cell: &CellComparison) -> bool {
+    let found = cell.detection.as_ref();
+    found.is_some_and(|found| !matches!(found.outcome, DetectionOutcome::Confirming { .. }))
 }
 
 /// Blocks whose rounds are not known.

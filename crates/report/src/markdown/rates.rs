@@ -67,7 +67,7 @@ fn table(
         };
         let figures = candidates
             .iter()
-            .map(|candidate| relative(of(*candidate), context));
+            .map(|candidate| relative(of(*candidate), conditions.plan(), context));
         let figures: String = figures.map(|text| format!("{text:<7}")).collect();
         let Some(any) = cells.iter().find(|cell| cell.cell == id) else {
             continue;
@@ -88,9 +88,10 @@ fn table(
     })
 }
 
-/// Two decimals, as published; the intervals are in the table of every cell.
-fn relative(cell: Option<&&CellComparison>, context: &ReportContext) -> String {
-    let known = cell.and_then(|cell| Some((cell, words::metric(cell, Metric::Throughput)?)));
+/// Two decimals, as published; the intervals are in the table of every cell. None where no table has a ratio.
+fn relative(cell: Option<&&CellComparison>, plan: &Plan, context: &ReportContext) -> String {
+    let told = cell.filter(|cell| withheld::of_cell(plan, cell.blocks).is_none());
+    let known = told.and_then(|cell| Some((cell, words::metric(cell, Metric::Throughput)?)));
     known.map_or_else(
         || "-".to_owned(),
         |(cell, metric)| {

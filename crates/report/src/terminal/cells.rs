@@ -172,14 +172,16 @@ impl<'a> CellTable<'a> {
             texts.push(differences::judged_without(cell));
             texts.extend(notes(cell, stopping));
         } else {
-            texts.extend(unsaid(&cell.reason));
+            let unsaid = unsaid(&cell.reason);
+            let plan = self.conditions.plan();
+            texts.extend(unsaid.map(|text| differences::with_cpu(&text, cell, plan)));
             texts.extend(beyond_marks(cell, stopping));
         }
         texts.join("; ")
     }
 
     /// What an operation takes more or less, on a line of its own. In the short form only the second line of
-    /// a change has it, because the rows of all others would be twice as long.
+    /// a change has both, because the rows of all others would be twice as long.
     fn differences(&self, cell: &CellComparison) -> Vec<String> {
         let found = differences::both(cell, self.conditions.plan());
         let text = found.filter(|_| self.options.verbose);

@@ -325,6 +325,7 @@ pub fn comparison() -> Comparison {
             unfit: 0,
         },
         instructions: None,
+        sessions: None,
         host_ok: true,
         unfinished: false,
         findings: vec![

@@ -127,6 +127,12 @@ fn two_passes_have_no_relative_throughput_in_the_general_tables_either() {
         markdown.contains("| l.i0 | 2 | cannot tell (2 of 6 passes) |"),
         "{markdown}"
     );
+    let published = markdown.split("### Relative throughput").nth(1).unwrap();
+    let published = published.split("<details>").next().unwrap();
+    assert!(
+        published.contains("l.i0") && !published.contains("0."),
+        "{published}"
+    );
     let page = page(&full);
     // Forest, values, and cards with their panels.
     assert!(page.matches("cannot tell (2 of 6 passes)").count() >= 4 * 10);

@@ -3,6 +3,7 @@ use crate::full::{Full, full};
 use crate::rich::{large, rich};
 use crate::text::two_candidates;
 use deltabench_compare::comparison::{Metric, Verdict};
+use deltabench_compare::words::microseconds;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::CellId;
 use deltabench_report::{TerminalOptions, csv, html, json, markdown, summary, terminal};
@@ -148,6 +149,9 @@ fn the_data_of_the_page_says_what_the_comparison_says() {
                         close(&value[0], known.base) && close(&value[2][0], known.ratio.estimate)
                     );
                     assert!(close(&value[2][2], known.ratio.ci95.unwrap().1));
+                    let difference = known.difference_us.map(|by| microseconds(&by));
+                    let words = difference.map(|text| text.replace('-', "−"));
+                    assert_eq!(value[4].as_str(), words.as_deref());
                 }
             }
         }

@@ -116,11 +116,15 @@ fn each_form_has_the_microseconds_of_time_and_cpu_of_each_cell() {
 fn what_a_change_took_more_is_told_once_where_it_has_a_place_of_its_own() {
     let mut full = Full::plain();
     let cell = &mut full.comparison.cells[4];
-    let time = cell.metric(Metric::Throughput).unwrap().difference_us;
-    let time = microseconds(&time.unwrap());
+    let of = |metric| microseconds(&cell.metric(metric).unwrap().difference_us.unwrap());
+    let time = of(Metric::Throughput);
+    let cpu = of(Metric::ServerCpuPerOperation).replace(" µs/op", "");
     cell.reason = format!("slower by 4.6 % to 6.4 %; {time}; then more");
     let short = full.at_width(200);
-    assert!(short.contains(&format!("  {time}; then more")), "{short}");
+    assert!(
+        short.contains(&format!("  {time}, CPU {cpu}; then more")),
+        "{short}"
+    );
     let whole = full.text();
     assert_eq!(whole.matches(&time).count(), 1, "{whole}");
     assert!(

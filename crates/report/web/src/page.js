@@ -3,7 +3,7 @@
 const raw = JSON.parse(document.getElementById('data').textContent);
 
 const value = (v) => v && {
-  base: v[0], candidate: v[1], ratio: v[2][0], low: v[2][1], high: v[2][2], verdict: v[3] ?? null,
+  base: v[0], candidate: v[1], ratio: v[2][0], low: v[2][1], high: v[2][2], verdict: v[3] ?? null, difference: v[4] ?? '',
 };
 const interval = (v) => v && { ratio: v[0], low: v[1], high: v[2] };
 

@@ -17,7 +17,8 @@ export function table() {
     if (key === 'verdict') return verdictOf.get(line.cell.verdict).rank;
     if (key === 'name') return [line.cell.name, line.cell.clients];
     if (key === 'candidate') return [line.cell.candidateName, line.place];
-    return Number(line.row.cells[column].dataset.value);
+    const value = Number(line.row.cells[column].dataset.value);
+    return Number.isNaN(value) ? null : value;
   };
 
   const order = () => {

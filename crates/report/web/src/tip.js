@@ -8,17 +8,17 @@ export function cellTip(cell) {
   const on = candidates.length > 1 ? ` on ${cell.candidateName}` : '';
   const list = cell.values.flatMap((value, place) =>
     value
-      ? [[metrics[place].name, `${exact(value.base)} → ${exact(value.candidate)} ${metrics[place].unit}`, ratioInterval(value), changeInterval(value, 2)]]
+      ? [[metrics[place].name, `${exact(value.base)} → ${exact(value.candidate)} ${metrics[place].unit}`, ratioInterval(value), changeInterval(value, 2), value.difference]]
       : [],
   );
   if (cell.published) {
     const { base, candidate, unit } = cell.published;
-    list.push(['published figure', `${exact(base)} → ${exact(candidate)} ${unit}`, '', '']);
+    list.push(['published figure', `${exact(base)} → ${exact(candidate)} ${unit}`]);
   }
-  if (cell.withheld) list.unshift(['throughput', cell.withheld, '', '']);
+  if (cell.withheld) list.unshift(['throughput', cell.withheld]);
   const gone = cell.withdrawn ? `<div><b>withdrawn</b>: ${escape(cell.withdrawn)}</div>` : '';
   return `<b>${escape(`${cell.name}, ${cell.clientsText}${on}`)}</b>${gone}<div>${escape(cell.reason)}</div>${rows([
-    ['', 'base → candidate', 'ratio [95 %]', 'change [95 %]'],
+    ['', 'base → candidate', 'ratio [95 %]', 'change [95 %]', list.some((row) => row[4]) ? 'difference [95 %]' : ''],
     ...list,
   ])}<div>δ ±${share(cell.delta)}</div>`;
 }

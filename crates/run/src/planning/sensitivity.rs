@@ -5,6 +5,7 @@ use deltabench_model::plan::{
     Cell, CellId, Gate, Placement, Plan, PlannedServer, SensitivityPart, Stopping, Transport,
     Varied,
 };
+use deltabench_server::{Normal, normalise};
 use deltabench_workload::mix;
 use std::collections::HashSet;
 
@@ -64,7 +65,7 @@ fn is_lazy(server: &PlannedServer, plan: &Plan) -> bool {
     let asked = |settings: &[(String, String)]| {
         let mut found = settings.iter().rev();
         let found = found.find(|(name, _)| name.eq_ignore_ascii_case(COMMITS));
-        found.map(|(_, value)| value.eq_ignore_ascii_case("off"))
+        found.map(|(_, value)| normalise(value, None) == Normal::Boolean(false))
     };
     asked(&server.settings)
         .or_else(|| asked(&plan.settings))

@@ -13,6 +13,7 @@ use deltabench_model::plan::{Plan, PlannedServer, Role, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_observe::host_findings;
 use deltabench_server::tell;
+use std::collections::BTreeSet;
 
 /// Said of servers that run one at a time because of their memory.
 const ROTATED: &str = "the servers do not fit into memory together, so each starts for its turns: the slices \
@@ -30,7 +31,8 @@ const SUSTAINED: &str = "each server works alone and without a break in each blo
                          only the counters of their slices";
 
 impl Session<'_> {
-    /// Stores what servers and host are, and what follows from it; a resumed run keeps the findings it has.
+    /// Stores what servers and host are, and what follows from it. A resumed run keeps the findings it has,
+    /// and gets those of kinds that it lacks: a session before may have ended before it stored any of these.
     pub fn record(
         &mut self,
         fleet: &Fleet<'_>,
@@ -50,16 +52,6 @@ impl Session<'_> {
         self.fact(None, host)?;
         self.record_servers(readbacks)?;
         self.record_agents(fleet)?;
-        if !self
-            .store
-            .findings(self.run)
-            .map_err(store_problem)?
-            .is_empty()
-        {
-            // The directory of a resumed run may be elsewhere.
-            let shared = self.shared_programs(fleet)?;
-            return self.keep_findings(shared.as_slice());
-        }
         let mut findings = host_findings(host);
         findings.extend(plan_findings(self.plan, readbacks));
         findings.extend(self.benchmark.findings(self.plan));
@@ -87,12 +79,12 @@ impl Session<'_> {
             ));
         }
         findings.extend(self.shared_programs(fleet)?);
-        for finding in &findings {
-            self.store
-                .add_finding(self.run, finding)
-                .map_err(store_problem)?;
-        }
-        Ok(())
+        let stored = self.store.findings(self.run).map_err(store_problem)?;
+        let known: BTreeSet<&str> = stored.iter().map(|found| found.kind.word()).collect();
+        findings.retain(|found| !known.contains(found.kind.word()));
+        self.store
+            .add_findings(self.run, &findings)
+            .map_err(store_problem)
     }
 
     /// That servers run the installed files where each start should have a copy.
@@ -129,8 +121,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Stores what has come out of the servers since the set-up and, if the blocks ended as they should, of
-    /// the client.
+    /// Stores what has come out of the servers since the set-up and, if all blocks are done, of the client:
+    /// of a part of the blocks it would be another figure, which stays when the rest has come.
     ///
     /// Errors: a store that cannot be read or written.
     pub fn conclude_servers(&mut self, fleet: &Fleet<'_>, ended: bool) -> Result<(), Problem> {

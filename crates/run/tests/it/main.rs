@@ -21,4 +21,6 @@ mod remote;
 #[cfg(test)]
 mod rotation;
 #[cfg(test)]
+mod sessions;
+#[cfg(test)]
 mod trust;

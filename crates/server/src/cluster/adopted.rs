@@ -1,7 +1,7 @@
 //! Clusters whose data are those of a user's data directory: copied, prepared by a server without network,
 //! upgraded by `pg_upgrade`.
 
-use super::Cluster;
+use super::{ABANDON_STEPS, Cluster};
 use crate::configuration;
 use crate::directory::{Control, DataDirectory, State};
 use crate::failure::failed;
@@ -21,7 +21,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Files of configuration that a copy has from our own template in place of the user's.
 const CONFIGURATION: [&str; 5] = [
@@ -177,11 +177,8 @@ impl Cluster {
     /// Runs a program to its end, or until somebody interrupts it; whether it ended well.
     fn run_to_end(&self, launch: Launch<'_>, interrupted: &AtomicBool) -> Result<bool, Problem> {
         let (mut child, handle) = launch.start()?;
-        while !handle.wait(INTERVAL) {
-            if interrupted.load(Ordering::Relaxed) {
-                break;
-            }
-        }
+        // One that was interrupted is ended below.
+        ends_while(&handle, &|| !interrupted.load(Ordering::Relaxed));
         self.reap(&mut child, &handle)
     }
 
@@ -258,13 +255,26 @@ impl Cluster {
     /// passwords and background workers, as the first superuser, whatever its name is.
     ///
     /// Shape:  what the statements return, value by value; nulls are absent.
-    /// Errors: a statement that fails, with the end of the log.
+    /// Errors: a statement that fails, with the end of the log; a server that needs longer than ten minutes;
+    /// an interruption.
     pub fn single_user(
         &mut self,
         database: &str,
         statements: &[String],
+        interrupted: &AtomicBool,
+    ) -> Result<Vec<String>, Problem> {
+        self.single_user_within(PREPARING_LIMIT, database, statements, interrupted)
+    }
+
+    fn single_user_within(
+        &mut self,
+        limit: Duration,
+        database: &str,
+        statements: &[String],
+        interrupted: &AtomicBool,
     ) -> Result<Vec<String>, Problem> {
         self.check_stopped("prepare")?;
+        go_on(interrupted)?;
         self.write_preparing(&self.data_dir(), self.installation.version_num)?;
         self.log_start = log::length(&self.log_path());
         let program = self.installation.bin_dir.join("postgres");
@@ -283,15 +293,24 @@ impl Cluster {
         self.clean = false;
         let (mut child, handle) = launch.start()?;
         let all = [SESSION.map(str::to_owned).as_slice(), statements].concat();
-        let said = converse(&mut child, &(all.join("\n") + "\n"));
-        if !handle.wait(PREPARING_LIMIT) {
-            // Reaped below in any case.
-            let _ = handle.signal(libc::SIGQUIT);
-        }
+        let deadline = Instant::now() + limit;
+        let said = converse(&mut child, &handle, &(all.join("\n") + "\n"), &|| {
+            Instant::now() < deadline && !interrupted.load(Ordering::Relaxed)
+        });
         let status = child
             .wait()
             .map_err(|error| failed("wait for", &program, &error))?;
+        go_on(interrupted)?;
         let logged = log::since(&self.log_path(), self.log_start);
+        if said.is_none() {
+            return Err(Problem::new(format!(
+                "{} did not prepare the copy of the data directory within {} s",
+                self.installation.resolved,
+                limit.as_secs()
+            ))
+            .detail(log::last_lines(&logged, log::SHOWN_LINES))
+            .hint("start a copy of the directory with its own server, and look whether it works there"));
+        }
         if !status.success() || has_failed(&logged) {
             let end = log::last_lines(&logged, log::SHOWN_LINES);
             return Err(Problem::new(format!(
@@ -302,7 +321,7 @@ impl Cluster {
             .hint(way_out(&end)));
         }
         self.clean = true;
-        Ok(values(&said))
+        Ok(values(&said.unwrap_or_default()))
     }
 
     /// Replaces the data with those of an older cluster, upgraded by the `pg_upgrade` of this one. The older
@@ -449,19 +468,54 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Problem> {
     Ok(all)
 }
 
-/// Sends statements to a server of one session and hears it to its end.
-fn converse(child: &mut Child, statements: &str) -> String {
+/// Sends statements to a server of one session and hears it to its end. Nothing is returned if it had to be
+/// ended because `may_go_on` no longer held.
+fn converse(
+    child: &mut Child,
+    handle: &Handle,
+    statements: &str,
+    may_go_on: &dyn Fn() -> bool,
+) -> Option<String> {
     let (input, output) = (child.stdin.take(), child.stdout.take());
     std::thread::scope(|scope| {
         scope.spawn(move || {
             // A server that has ended takes no more; its log says why.
             let _ = input.map(|mut input| input.write_all(statements.as_bytes()));
         });
-        let mut said = Vec::new();
-        // What is cut is found by the status.
-        let _ = output.map(|mut output| output.read_to_end(&mut said));
-        String::from_utf8_lossy(&said).into_owned()
+        // Beside the wait: a server that hangs keeps its output open, too.
+        let hearing = scope.spawn(move || {
+            let mut said = Vec::new();
+            // What is cut is found by the status.
+            let _ = output.map(|mut output| output.read_to_end(&mut said));
+            String::from_utf8_lossy(&said).into_owned()
+        });
+        let ended = ends_while(handle, may_go_on);
+        if !ended {
+            end_by_force(handle);
+        }
+        hearing.join().ok().filter(|_| ended)
     })
+}
+
+/// Waits for the end of a program; false if it still runs when `may_go_on` no longer holds.
+fn ends_while(handle: &Handle, may_go_on: &dyn Fn() -> bool) -> bool {
+    while !handle.wait(INTERVAL) {
+        if !may_go_on() {
+            return false;
+        }
+    }
+    true
+}
+
+/// Ends a program whose data nobody wants any more.
+fn end_by_force(handle: &Handle) {
+    for (signal, limit) in ABANDON_STEPS {
+        // A refusal shows in the wait.
+        let _ = handle.signal(*signal);
+        if handle.wait(*limit) {
+            return;
+        }
+    }
 }
 
 /// The values in what a server of one session prints: `\t 1: name = "value"\t(typeid = ...`.
@@ -503,6 +557,9 @@ fn way_out(log: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::user::ServerUser;
+    use crate::workspace::Workspace;
+    use std::sync::Arc;
 
     #[test]
     fn values_of_a_server_of_one_session_are_read() {
@@ -523,6 +580,72 @@ mod tests {
         let made = "FATAL:  Permission denied\nCONTEXT:  WAL redo at 0/1 for Tablespace/CREATE: 1";
         assert!(way_out(made).contains("another backup"));
         assert!(way_out("PANIC").contains("its own server"));
+    }
+
+    /// A stopped cluster whose server is a script.
+    fn cluster(scratch: &Path, script: &str) -> Cluster {
+        set_mode(scratch, 0o755).unwrap();
+        let program = scratch.join("bin/postgres");
+        std::fs::create_dir(scratch.join("bin")).unwrap();
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        set_mode(&program, 0o755).unwrap();
+        let mut installation = deltabench_testkit::installations::installed("pg");
+        installation.bin_dir = scratch.join("bin");
+        let user = ServerUser::choose(None).unwrap();
+        let workspace = Workspace::create(&scratch.join("w"), "run", &user).unwrap();
+        let directory = workspace.directory().join("clusters/c0");
+        tree::make_directory(&directory, 0o711, None).unwrap();
+        user.make_directory(&directory.join("data")).unwrap();
+        Cluster {
+            name: "c0".to_owned(),
+            directory,
+            installation,
+            settings: Vec::new(),
+            user,
+            workspace: Arc::clone(&workspace.inner),
+            server: None,
+            clean: true,
+            log_start: 0,
+        }
+    }
+
+    /// Says something, and then neither ends nor closes its output.
+    const HANGS: &str = "echo begun; touch data/begun; exec sleep 600";
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_server_of_one_session_that_hangs_is_ended_after_its_time() {
+        let scratch = tempfile::tempdir_in("/tmp").unwrap();
+        let mut cluster = cluster(scratch.path(), HANGS);
+        let (started, stay) = (Instant::now(), AtomicBool::new(false));
+        let second = Duration::from_secs(1);
+        let ended = cluster.single_user_within(second, "postgres", &[], &stay);
+        assert!(ended.unwrap_err().error.contains("within 1 s"));
+        assert!(started.elapsed() < MINUTE);
+        assert!(cluster.check_at_rest().is_err(), "nobody copies it");
+    }
+
+    #[test]
+    fn an_interruption_ends_a_server_of_one_session_and_no_other_is_started() {
+        let scratch = tempfile::tempdir_in("/tmp").unwrap();
+        let mut cluster = cluster(scratch.path(), HANGS);
+        let (started, stop) = (Instant::now(), AtomicBool::new(false));
+        let begun = cluster.data_dir().join("begun");
+        let interrupted = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !begun.exists() && started.elapsed() < MINUTE {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                stop.store(true, Ordering::Relaxed);
+            });
+            cluster.single_user("postgres", &[], &stop)
+        });
+        assert_eq!(interrupted.unwrap_err().error, "interrupted");
+        assert!(begun.exists() && started.elapsed() < MINUTE);
+        std::fs::remove_file(&begun).unwrap();
+        let next = cluster.single_user("postgres", &[], &stop);
+        assert_eq!(next.unwrap_err().error, "interrupted");
+        assert!(!begun.exists());
     }
 
     #[test]

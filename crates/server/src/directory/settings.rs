@@ -3,7 +3,7 @@
 use crate::configurations::setting_of;
 use crate::failure::failed;
 use deltabench_model::problem::Problem;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The files that a server reads, in this order.
@@ -77,29 +77,32 @@ impl DirectorySettings {
     /// Errors: a file that cannot be read.
     pub(super) fn of(directory: &Path) -> Result<Self, Problem> {
         let mut found = Self::default();
+        // By setting: of each the last line counts.
+        let mut libraries = BTreeMap::new();
         for name in FILES {
             let path = directory.join(name);
             match std::fs::read(&path) {
                 Ok(text) => {
                     found.has_file |= name == FILES[0];
-                    found.read(&String::from_utf8_lossy(&text));
+                    found.read(&String::from_utf8_lossy(&text), &mut libraries);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => return Err(failed("read", &path, &error)),
             }
         }
+        let all = LIBRARIES.iter().filter_map(|name| libraries.remove(*name));
+        found.libraries = all.flatten().collect();
         Ok(found)
     }
 
-    fn read(&mut self, text: &str) {
+    fn read(&mut self, text: &str, libraries: &mut BTreeMap<String, Vec<String>>) {
         for (name, value) in text.lines().filter_map(setting_of) {
             if name.starts_with("include") {
                 self.includes.push(value);
             } else if LIBRARIES.contains(&name.as_str()) {
-                self.libraries.retain(|_| name != LIBRARIES[0]);
                 let names = value.split(',').map(|name| name.trim().trim_matches('"'));
-                self.libraries
-                    .extend(names.filter(|name| !name.is_empty()).map(str::to_owned));
+                let names = names.filter(|name| !name.is_empty()).map(str::to_owned);
+                libraries.insert(name, names.collect());
             } else if is_taken(&name) {
                 self.taken.retain(|(known, _)| *known != name);
                 self.taken.push((name, value));
@@ -167,6 +170,23 @@ include_dir = 'conf.d'
         ] {
             assert!(found.left.contains(name), "{name}");
         }
+    }
+
+    #[test]
+    fn of_each_list_of_libraries_the_last_line_counts_and_no_other_list_replaces_it() {
+        let of = |text: &str| {
+            let scratch = tempfile::tempdir().unwrap();
+            std::fs::write(scratch.path().join("postgresql.conf"), text).unwrap();
+            DirectorySettings::of(scratch.path()).unwrap().libraries
+        };
+        let both =
+            "session_preload_libraries = 'auto_explain'\nshared_preload_libraries = 'pg_cron'\n";
+        assert_eq!(of(both), ["pg_cron", "auto_explain"]);
+        let twice =
+            "session_preload_libraries = 'auto_explain'\nsession_preload_libraries = 'hook'\n";
+        assert_eq!(of(twice), ["hook"]);
+        let cleared = "shared_preload_libraries = 'pg_cron'\nshared_preload_libraries = ''\n";
+        assert_eq!(of(cleared), [""; 0]);
     }
 
     #[test]

@@ -40,11 +40,11 @@ fn a_directory_is_copied_prepared_and_upgraded_and_stays_as_it_was() {
         "SELECT 'a\"b' AS name",
     ];
     let said = copy
-        .single_user("postgres", &asked.map(str::to_owned))
+        .single_user("postgres", &asked.map(str::to_owned), &stay)
         .unwrap();
     assert_eq!(said, ["deltabench", "a\"b"]);
     let problem = copy
-        .single_user("postgres", &["SELECT 1 / 0".to_owned()])
+        .single_user("postgres", &["SELECT 1 / 0".to_owned()], &stay)
         .unwrap_err();
     assert!(problem.detail.unwrap().contains("division by zero"));
     // What failed left it as after a crash: nobody copies that.

@@ -1,7 +1,6 @@
 //! What the lists of a site follow from.
 
 use crate::digest::digest;
-use crate::executions;
 use crate::lab::Lab;
 use deltabench_lab::store_problem;
 use deltabench_model::problem::Problem;
@@ -28,7 +27,7 @@ pub(super) fn state(lab: &mut Lab, execution: Option<&str>) -> Result<String, Pr
     ];
     let run = |entry: &crate::entry::Entry| format!("{} {}", entry.name, lab.stamp_of(entry));
     all.extend(lab.entries.iter().map(run));
-    all.extend(executions::all_stored(lab)?);
+    all.extend(lab.stored.iter().cloned());
     all.extend(lab.order_of_commits()?);
     Ok(digest(&all.join("\n")))
 }

@@ -4,7 +4,9 @@ use crate::digest::digest;
 use hyper::HeaderMap;
 use hyper::header::{COOKIE, HOST};
 use sha2::{Digest, Sha256};
-use std::net::IpAddr;
+
+/// Names under which a browser on this machine calls the server.
+const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Name of the cookie.
 const NAME: &str = "deltabench";
@@ -12,8 +14,6 @@ const NAME: &str = "deltabench";
 /// What a request must have to get a page.
 #[derive(Debug, Clone)]
 pub struct Door {
-    /// Names under which the server is called.
-    names: Vec<String>,
     /// Token and value of the cookie for which it is exchanged; absent where none is needed.
     token: Option<(String, String)>,
 }
@@ -21,28 +21,23 @@ pub struct Door {
 impl Door {
     /// For visitors of this machine alone.
     pub fn own() -> Self {
+        Self { token: None }
+    }
+
+    /// For visitors that have a token; `random` differs each time the server starts.
+    pub fn with_token(token: &str, random: &str) -> Self {
         Self {
-            names: ["localhost", "127.0.0.1", "[::1]"]
-                .map(str::to_owned)
-                .to_vec(),
-            token: None,
+            token: Some((token.to_owned(), digest(&format!("{random} {token}")))),
         }
     }
 
-    /// For visitors of an address that have a token; `random` differs each time the server starts.
-    pub fn with_token(address: IpAddr, token: &str, random: &str) -> Self {
-        let mut door = Self::own();
-        door.names.push(match address {
-            IpAddr::V4(address) => address.to_string(),
-            IpAddr::V6(address) => format!("[{address}]"),
-        });
-        door.token = Some((token.to_owned(), digest(&format!("{random} {token}"))));
-        door
-    }
-
     /// Whether the server was called by one of its own names. Otherwise a page of somebody else's could have
-    /// its name lead here and read the lab.
+    /// its name lead here and read the lab. That page has no cookie of ours, because a browser keeps cookies
+    /// by name: where a token is needed, the server answers to every name that leads here.
     pub(super) fn knows(&self, headers: &HeaderMap) -> bool {
+        if self.token.is_some() {
+            return true;
+        }
         let mut hosts = headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
             return false;
@@ -52,9 +47,7 @@ impl Door {
             Some((name, port)) if port.parse::<u16>().is_ok() => name,
             _ => host,
         };
-        self.names
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(name))
+        NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
     /// Whether a request may see pages.
@@ -126,9 +119,18 @@ mod tests {
     }
 
     #[test]
+    fn visitors_with_a_token_may_use_any_name_that_leads_here() {
+        let door = Door::with_token("right", "r");
+        for host in ["10.0.0.7:7755", "bench.example", "[fd00::7]:7755"] {
+            let called = headers(&[(HOST, host)]);
+            assert!(door.knows(&called), "{host}");
+            assert!(!door.admits(&called), "and the token is needed");
+        }
+    }
+
+    #[test]
     fn a_token_is_exchanged_for_a_cookie_and_nothing_else_opens() {
-        let door = Door::with_token("10.0.0.7".parse().unwrap(), "right", "r");
-        assert!(door.knows(&headers(&[(HOST, "10.0.0.7:7755")])));
+        let door = Door::with_token("right", "r");
         assert!(!door.admits(&HeaderMap::new()));
         assert_eq!(door.exchange("token=wrong"), None);
         assert_eq!(door.exchange(""), None);
@@ -137,7 +139,7 @@ mod tests {
         let value = cookie.split(';').next().unwrap();
         assert!(door.admits(&headers(&[(COOKIE, value)])));
         assert!(!door.admits(&headers(&[(COOKIE, "deltabench=right")])));
-        let later = Door::with_token("10.0.0.7".parse().unwrap(), "right", "s");
+        let later = Door::with_token("right", "s");
         assert!(
             !later.admits(&headers(&[(COOKIE, value)])),
             "of an earlier server"

@@ -6,12 +6,12 @@ use crate::route::segment;
 use deltabench_lab::store_problem;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
-use deltabench_store::RunState;
+use deltabench_store::{RunState, Store};
 use hyper::body::{Body, Bytes, Frame};
 use serde_json::json;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -60,8 +60,15 @@ pub(super) async fn follow(run: String, site: Arc<Site>) -> Option<Events> {
     Some(Events(receiver))
 }
 
+/// The store, which is opened again if a copy is read that is out of date.
+fn watched(site: &Site) -> Result<MutexGuard<'_, Store>, Problem> {
+    let mut store = site.watched.lock().unwrap_or_else(PoisonError::into_inner);
+    store.renew().map_err(store_problem)?;
+    Ok(store)
+}
+
 fn known(wanted: &str, site: &Site) -> Result<Option<(String, Plan)>, Problem> {
-    let store = site.watched.lock().unwrap_or_else(PoisonError::into_inner);
+    let store = watched(site)?;
     let stamps = store.stamps().map_err(store_problem)?;
     let mut names = stamps.into_iter().map(|stamp| stamp.run);
     let Some(run) = names.find(|name| name == wanted || segment(name) == wanted) else {
@@ -93,7 +100,7 @@ async fn tell(run: String, plan: Arc<Plan>, site: &Arc<Site>, sender: mpsc::Send
 }
 
 fn progress(run: &str, plan: &Plan, site: &Site) -> Result<Progress, Problem> {
-    let store = site.watched.lock().unwrap_or_else(PoisonError::into_inner);
+    let store = watched(site)?;
     let reached = store.reached(run).map_err(store_problem)?;
     let (blocks_done, visits_done) = store.done(run, plan).map_err(store_problem)?;
     let measured = store.measured(is_locked(&store)).map_err(store_problem)?;

@@ -12,3 +12,5 @@ mod over_time;
 mod published;
 #[cfg(test)]
 mod served;
+#[cfg(test)]
+mod watched;

@@ -90,12 +90,11 @@ fn pages_are_shown_and_everything_else_is_refused() {
 fn visitors_from_elsewhere_need_the_token_once() {
     let directory = tempfile::tempdir().unwrap();
     drop(labs::lab(directory.path(), 1));
-    let address = Ipv4Addr::LOCALHOST.into();
-    let at = served(
-        directory.path(),
-        Door::with_token(address, "aToken", "random"),
-    );
+    let at = served(directory.path(), Door::with_token("aToken", "random"));
     assert_eq!(status(&got(at, "/", "")), "401");
+    let elsewhere = "Host: bench.example:7755\r\n";
+    assert_eq!(status(&got(at, "/", elsewhere)), "401");
+    assert_eq!(status(&got(at, "/enter?token=aToken", elsewhere)), "303");
     assert_eq!(status(&got(at, "/enter?token=none", "")), "403");
     let entered = got(at, "/enter?token=aToken", "");
     assert_eq!(status(&entered), "303");
