@@ -9,8 +9,11 @@ use deltabench_compare::thresholds::{
 };
 use deltabench_compare::words::ends;
 use deltabench_model::plan::{Plan, ServerId};
-use deltabench_model::units::{count, index};
+use deltabench_model::units::{count, index, to_f64};
 use std::collections::BTreeSet;
+
+/// Sessions over so many hours have seen what a host does in a day.
+const HALF_A_DAY: f64 = 12.0;
 
 /// `-1.3 % [-1.7, -0.9] this hour; another hour: [-2.9, +0.3] (assumed)`, where that is known.
 pub fn note(cell: &CellComparison) -> Option<String> {
@@ -180,12 +183,7 @@ fn only_by_host_speed(known: &[&Hours]) -> bool {
 /// What the two intervals mean, and which sessions are behind them.
 pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<String> {
     let mut list = Vec::new();
-    let counting = counting(context).into_iter();
-    let began = counting.filter_map(|line| line.began_unix_ms);
-    let began: Vec<String> = began.map(words::timestamp).collect();
-    if began.len() > 1 {
-        list.push(format!("sessions started {} UTC", began.join(", ")));
-    }
+    list.extend(started(context));
     let known = told(comparison);
     let any = |is: fn(&Hours) -> bool| known.iter().any(|hours| is(hours));
     if any(|hours| matches!(hours.from, HoursFrom::Sessions(_))) {
@@ -225,6 +223,24 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
     }
     list.extend(by_host_speed(comparison));
     list
+}
+
+/// When the sessions started, and that they say nothing of what lasts longer.
+fn started(context: &ReportContext) -> Option<String> {
+    let counting = counting(context).into_iter();
+    let began: Vec<i64> = counting.filter_map(|line| line.began_unix_ms).collect();
+    let span_ms = began.iter().max()? - began.iter().min()?;
+    let times: Vec<String> = began.iter().copied().map(words::timestamp).collect();
+    let times = times.join(", ");
+    let hours = to_f64(u64::try_from(span_ms).unwrap_or(0)) / 3.6e6;
+    match began.len() {
+        0 | 1 => None,
+        _ if hours >= HALF_A_DAY => Some(format!("sessions started {times} UTC")),
+        _ => Some(format!(
+            "sessions started {times} UTC, within {hours:.1} h: \"another hour\" does not know a state of \
+             the host that lasts longer"
+        )),
+    }
 }
 
 /// The cells whose other hours are wider because their ratio goes with the host's speed.

@@ -201,7 +201,7 @@ fn finished_sessions_are_one_result_and_others_do_not_count_yet() {
     for said in [
         "2 of 3 sessions are finished",
         " over 2 sessions; another hour: [",
-        "sessions started 1970-01-01T00:00:00, 1970-01-01T01:00:00 UTC",
+        "sessions started 1970-01-01T00:00:00, 1970-01-01T01:00:00 UTC, within 1.0 h: \"another hour\"",
         "16 of 24 blocks",
     ] {
         assert!(text.contains(said), "{said}: {text}");
