@@ -16,10 +16,7 @@ use std::sync::atomic::AtomicBool;
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
 fn cells() -> Vec<Cell> {
-    vec![
-        cell("point-query", false, DataState::Fresh),
-        cell("update-index", true, DataState::Fresh),
-    ]
+    vec![cell("point-query", false, DataState::Fresh)]
 }
 
 /// The steady profile switches autovacuum off, and a named configuration leaves it as it is.
@@ -61,7 +58,7 @@ fn a_pilot_measures_in_the_published_order() {
     plan.order = CellOrder::Published;
     let kind = run_half(&plan.work);
     let found = standalone(&plan, kind, "pilot", &lab.host, &GO_ON, &mut |_| {}).unwrap();
-    assert_eq!(found.unwrap().workloads, ["point-query", "update-index"]);
+    assert_eq!(found.unwrap().workloads, ["point-query"]);
     assert!(lab.is_empty());
 }
 
