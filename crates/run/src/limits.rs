@@ -13,7 +13,7 @@ use deltabench_observe::{
     AppliedLimits, CachedFiles, CgroupKind, DroppedPages, LimitPlan, LimitReading, ObserveError,
     ServerLimits, cached_files, drop_pages, try_limits,
 };
-use deltabench_server::{Normal, Workspace, megabytes, normalise};
+use deltabench_server::{Workspace, is_off, megabytes};
 use std::path::Path;
 
 /// What a limited server needs beside its shared buffers: processes, WAL buffers, catalogs, some page cache.
@@ -53,8 +53,26 @@ pub(crate) fn shared_buffers_asked(settings: &[(String, String)]) -> Option<u64>
 pub(crate) fn takes_huge_pages(plan: &Plan, server: &PlannedServer) -> bool {
     let mut settings = plan.settings.iter().chain(&server.settings);
     let asked = settings.rfind(|(name, _)| name.eq_ignore_ascii_case("huge_pages"));
-    let declined = asked.is_some_and(|(_, value)| normalise(value, None) == Normal::Boolean(false));
+    let declined = asked.is_some_and(|(_, value)| is_off(value));
     server.installation.remote.is_none() && !declined
+}
+
+/// Refuses servers of which some take huge pages and some do not, under a memory limit.
+fn check_huge_pages(plan: &Plan) -> Result<(), Problem> {
+    let servers = plan.servers.iter();
+    let mut take = servers.map(|server| takes_huge_pages(plan, server));
+    let first = take.next();
+    if take.all(|other| Some(other) == first) {
+        return Ok(());
+    }
+    Err(
+        Problem::new("huge_pages of the servers cannot differ under a memory limit")
+            .detail(
+                "the limit becomes smaller by buffers in huge pages, and those in small pages count in it: \
+                 one server would have less memory than another",
+            )
+            .hint("give all servers the same value with --set huge_pages=..., or leave --memory out"),
+    )
 }
 
 /// Shared buffers under a memory limit, MB.
@@ -80,21 +98,7 @@ pub(crate) fn shared_buffers_mb(plan: &Plan, fitting: u64) -> Result<u64, Proble
             "give all servers the same value with --set shared_buffers=..., or leave --memory out",
         ));
     }
-    let mut take = plan
-        .servers
-        .iter()
-        .map(|server| takes_huge_pages(plan, server));
-    let first = take.next();
-    if take.any(|other| Some(other) != first) {
-        return Err(
-            Problem::new("huge_pages of the servers cannot differ under a memory limit")
-                .detail(
-                    "the limit becomes smaller by buffers in huge pages, and those in small pages count in \
-                     it: one server would have less memory than another",
-                )
-                .hint("give all servers the same value with --set huge_pages=..., or leave --memory out"),
-        );
-    }
+    check_huge_pages(plan)?;
     let share = to_u64(to_f64(memory) * BUFFERS_SHARE).min(memory.saturating_sub(BESIDE_BUFFERS));
     // No more than the data takes.
     let buffers = asked.unwrap_or((share >> 20).clamp(1, fitting));
@@ -433,7 +437,7 @@ mod tests {
     fn under_a_memory_limit_servers_have_buffers_of_one_kind() {
         let mut plan = plan_of(&["a", "a", "b"], 1);
         plan.limits.memory_bytes = Some(512 * MB);
-        let off = vec![("Huge_Pages".to_owned(), "no".to_owned())];
+        let off = vec![("Huge_Pages".to_owned(), "0".to_owned())];
         plan.servers[2].settings.clone_from(&off);
         let refused = shared_buffers_mb(&plan, 1280).unwrap_err();
         assert!(refused.error.contains("huge_pages"), "{refused}");

@@ -85,7 +85,7 @@ pub use process::{ENGINE_MARK, Frozen, Handle};
 pub use profile::{BaseSettings, base_settings, settings_under};
 pub use remnants::end_engines;
 pub use room::check_room;
-pub use settings::{Normal, megabytes, normalise, unmet};
+pub use settings::{Normal, is_off, megabytes, normalise, unmet};
 pub use spawn::Launch;
 pub use sweep::sweep;
 pub use template::Template;

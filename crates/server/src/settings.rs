@@ -51,6 +51,11 @@ pub fn normalise(value: &str, unit: Option<&str>) -> Normal {
     }
 }
 
+/// Whether a value switches a setting off, however that is spelled: `off`, `no`, `0`.
+pub fn is_off(value: &str) -> bool {
+    boolean(value) == Some(false)
+}
+
 /// An amount of memory in whole megabytes, rounded up; `None` if it is not one. Without a unit it
 /// counts 8 kB blocks, as `shared_buffers` does.
 pub fn megabytes(value: &str) -> Option<u64> {
@@ -262,6 +267,16 @@ fn boolean(value: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_switches_a_setting_off_does_so_in_all_spellings() {
+        for off in ["off", "OF", "False", "n", "0", " no "] {
+            assert!(is_off(off), "{off}");
+        }
+        for other in ["on", "1", "local", "", "o", "00"] {
+            assert!(!is_off(other), "{other}");
+        }
+    }
 
     #[test]
     fn spellings_of_the_same_value_have_one_form() {

@@ -164,6 +164,29 @@ fn the_data_of_the_page_says_what_the_comparison_says() {
     assert_eq!(said["blocks"].as_array().unwrap().len(), 16);
 }
 
+/// In several sessions only the blocks of each session's answer are in the sample.
+#[test]
+fn a_block_that_is_not_in_the_figures_takes_no_value_of_another() {
+    let mut run = rich();
+    let metric = &mut run.comparison.cells[0].metrics[0];
+    let (left_out, values) = (3, metric.blocks.clone());
+    let place = metric.numbers.iter().position(|number| *number == left_out);
+    metric.blocks.remove(place.unwrap());
+    metric.numbers.remove(place.unwrap());
+    let data = data(&run.page());
+    let blocks = data["cells"][0]["rounds"][0]["blocks"].as_array().unwrap();
+    assert_eq!(blocks.len(), values.len());
+    for (block, value) in blocks.iter().zip(&values) {
+        if block[0] == left_out {
+            assert_eq!(block[2], "(after the decision)");
+        } else {
+            let said = block[1].as_f64().unwrap();
+            assert!((said - value.exp_m1() * 1e4).abs() <= 0.5, "{block}");
+            assert_eq!(block[2], "");
+        }
+    }
+}
+
 #[test]
 fn numbers_that_are_none_are_null_in_the_data() {
     let mut run = rich();

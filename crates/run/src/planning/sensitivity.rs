@@ -5,7 +5,7 @@ use deltabench_model::plan::{
     Cell, CellId, Gate, Placement, Plan, PlannedServer, SensitivityPart, Stopping, Transport,
     Varied,
 };
-use deltabench_server::{Normal, normalise};
+use deltabench_server::is_off;
 use deltabench_workload::mix;
 use std::collections::HashSet;
 
@@ -65,7 +65,7 @@ fn is_lazy(server: &PlannedServer, plan: &Plan) -> bool {
     let asked = |settings: &[(String, String)]| {
         let mut found = settings.iter().rev();
         let found = found.find(|(name, _)| name.eq_ignore_ascii_case(COMMITS));
-        found.map(|(_, value)| normalise(value, None) == Normal::Boolean(false))
+        found.map(|(_, value)| is_off(value))
     };
     asked(&server.settings)
         .or_else(|| asked(&plan.settings))
@@ -167,6 +167,10 @@ mod tests {
             plan.servers[2].settings = vec![(COMMITS.to_owned(), "local".to_owned())];
         });
         assert_eq!(words(&own), with_slices(&[("own-core", 2)]));
+        for off in ["off", "False", "0", "no"] {
+            let lazy = planned(|plan| plan.settings = vec![(COMMITS.to_owned(), off.to_owned())]);
+            assert_eq!(words(&lazy), with_slices(&three), "{off}");
+        }
         let other = planned(|plan| plan.timing.slice_ms = 40);
         let found: Vec<u32> = other.iter().map(|plan| plan.timing.slice_ms).collect();
         assert_eq!(
