@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { chromium } from 'playwright-core';
 
@@ -24,6 +24,18 @@ before(async () => {
   if (pictures) mkdirSync(pictures, { recursive: true });
 });
 after(() => browser?.close());
+
+/** The name of a copy of a page whose data, the script of that identifier, are changed. */
+export function changed(name, script, change) {
+  const [page, copy] = [`${name}.html`, `${name}-changed`];
+  const text = readFileSync(resolve(pages, page), 'utf8');
+  const [, begin, json] = text.match(new RegExp(`(<script[^>]* id="?${script}"?[^>]*>)([^<]*)`));
+  const data = JSON.parse(json);
+  change(data);
+  const written = JSON.stringify(data).replaceAll('<', '\\u003c');
+  writeFileSync(resolve(pages, `${copy}.html`), text.replace(begin + json, () => begin + written));
+  return copy;
+}
 
 /** Repeats a check until it holds: a chart follows what was done in the browser's next frame, which a busy machine draws late. */
 export async function soon(check) {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { resolve } from 'node:path';
-import { on, phone, picture, pictures, soon, throughAll } from './browser.js';
+import { changed, on, phone, picture, pictures, soon, throughAll } from './browser.js';
 
 const forestNames = (page) =>
   page.$$eval('#forest-chart svg text', (all) => all.map((one) => one.textContent).filter((name) => /, \d+ clients?/.test(name)));
@@ -186,6 +186,29 @@ describe('the report page', () => {
       assert.ok(costs.length > 30, `${costs.length} costs`);
       await page.selectOption('#metric', costs[5]);
       assert.match(await note(), /does not start at 0/);
+    });
+  });
+
+  it('marks a placebo whose interval goes on beyond the axis', async () => {
+    const arrows = (page) => page.locator('#forest-chart svg path[fill="none"][stroke="var(--muted)"]').count();
+    await on('rich', {}, async (page) => {
+      await page.waitForSelector('#forest-chart svg');
+      assert.equal(await arrows(page), 0);
+    });
+    const wide = changed('rich', 'data', ({ cells }) => cells.forEach(({ placebo: [throughput] }) => throughput && (throughput[2] = 9)));
+    await on(wide, {}, async (page) => {
+      await page.waitForSelector('#forest-chart svg');
+      assert.ok((await arrows(page)) > 5);
+    });
+  });
+
+  it('has no line wider than a phone, however long a name or a finding is', async () => {
+    await on('rich', { viewport: phone }, async (page) => {
+      await page.$$eval('details', (all) => all.forEach((one) => (one.open = true)));
+      const long = await page.$$eval('h1, h2, h3, .findings li, .muted .nowrap', (all) => all.map((one) => one.append('_'.repeat(200))).length);
+      assert.ok(long > 2);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= phone.width, `${width} wide`);
     });
   });
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { resolve } from 'node:path';
-import { on, phone, picture, pictures, soon, throughAll } from './browser.js';
+import { changed, on, phone, picture, pictures, soon, throughAll } from './browser.js';
 
 describe('the page of a study', () => {
   const rowsOf = (page, table) =>
@@ -102,6 +102,22 @@ describe('the page of a study', () => {
         assert.match(await page.locator('#over-clients .note').textContent(), /Both axes start at 0/);
       }
     });
+  });
+
+  it('keeps the intervals of growth inside of their chart', async () => {
+    for (const wide of [1.8, 30]) {
+      const name = changed('study', 'study', ({ tables }) => {
+        const rows = tables.filter((one) => one.axis === 'clients').flatMap((one) => one.rows);
+        for (const [figure] of rows.flatMap((row) => row.figures).filter(Boolean)) if (figure?.[2]) figure[2] = wide * figure[0];
+      });
+      await on(name, {}, async (page) => {
+        await page.locator('#clients-chart').scrollIntoViewIfNeeded();
+        // A line that stands upright has no width, and so is not visible to the driver.
+        await page.waitForSelector('#clients-chart svg path[stroke-width="1.2"]', { state: 'attached' });
+        const tops = await page.$$eval('#clients-chart svg path[stroke-width="1.2"]', (all) => all.map((one) => one.getBBox().y));
+        assert.ok(tops.length > 10 && Math.min(...tops) >= 51, `${wide}: ${Math.min(...tops)}`);
+      });
+    }
   });
 
   it('says where an axis does not start at 0', async () => {

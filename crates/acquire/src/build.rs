@@ -96,6 +96,17 @@ pub fn forget_build(cache: &Cache, build: &Installation) -> Result<bool, Problem
     kept::forget(cache, &build.bin_dir)
 }
 
+/// Holds a build that was got before, as by [`resolve`](crate::resolve) in another process: no other
+/// deltabench removes it while this one runs. Nothing is held of what is no build, or is gone.
+///
+/// Errors: a stamp that cannot be opened.
+pub fn hold_build(build: &Installation) -> Result<(), Problem> {
+    let found = build.bin_dir.parent().and_then(kept::at);
+    found
+        .map_or(Ok(false), |found| kept::hold(&found))
+        .map(drop)
+}
+
 /// Why the source of this target is not known here, if its name needs the user's configuration.
 pub fn unknown_source(spec: &TargetSpec, sources: &Sources) -> Option<Problem> {
     let TargetSpec::Built(BuildSpec {

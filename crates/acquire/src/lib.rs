@@ -56,7 +56,7 @@ mod versions;
 pub use build::{
     BuildSystem, ByFile, History, HistoryCommit, NamedSources, OptionSince, Revert, Undone,
     Variant, Variants, build_here, built_names, commits_in_order, defined_in, did_not_compile,
-    forget_build, history, is_of_machine, touched, unknown_source, without,
+    forget_build, history, hold_build, is_of_machine, touched, unknown_source, without,
 };
 pub use cache::Cache;
 pub use likeness::made_of;

@@ -1,8 +1,9 @@
 //! What is known of a text; many executions share it.
 
 use crate::fingerprint::Fingerprint;
-use crate::kind::{Nature, in_common, statements};
+use crate::kind::{Nature, in_common};
 use crate::lexer::{Token, TokenKind, executed_tokens};
+use crate::parts::statements;
 use crate::session::{Effect, effects};
 use crate::statement::Kind;
 use std::collections::{BTreeMap, HashMap};

@@ -1,8 +1,9 @@
 //! What statements change in their session: the `search_path`, the role, temporary tables; and what of it
 //! ends with a transaction.
 
-use crate::kind::{statements, temporary_made_by};
+use crate::kind::temporary_made_by;
 use crate::lexer::{Token, TokenKind};
+use crate::parts::statements;
 use std::collections::BTreeMap;
 
 /// What a statement changes.

@@ -3,8 +3,9 @@
 use crate::capture::{Capture, Counted, Header, MADE_BY, Source};
 use crate::fingerprint::Fingerprint;
 use crate::id::id;
-use crate::kind::{Nature, statements};
+use crate::kind::Nature;
 use crate::lexer::{Token, TokenKind, tokens};
+use crate::parts::statements;
 use crate::session::path_set_by;
 use crate::statement::{Protocol, Statement, Tuple, Unusable, Weight};
 use deltabench_model::problem::Problem;
@@ -33,8 +34,10 @@ impl Capture {
                 Problem::new(format!("{}:{line} is not UTF-8", file.display()))
                     .hint("convert the file: iconv -t UTF-8")
             })?;
+            // Editors of Windows begin a file so. It is no part of the first statement.
+            let text = text.trim_start_matches('\u{feff}');
             lines += count(text.lines().count());
-            statements.extend(Written::new(&file, &text).statements()?);
+            statements.extend(Written::new(&file, text).statements()?);
             files.push(file.display().to_string());
         }
         if statements.is_empty() {
@@ -109,6 +112,12 @@ impl<'a> Written<'a> {
         if found.is_cut {
             let last = found.tokens.last().map_or(0, |token| token.at);
             return Err(self.refusal(last, "ends inside a string or comment"));
+        }
+        // The protocol ends a text there.
+        if let Some(at) = self.text.find('\0') {
+            return Err(self
+                .refusal(at, "has a byte 0, which no statement can have")
+                .hint("is it a text? `file` says what it is"));
         }
         if let Some(token) = found.tokens.iter().find(|token| token.text == "\\") {
             return Err(self
@@ -270,6 +279,18 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_of_the_byte_order_is_no_part_of_the_first_statement() {
+        let text = "\u{feff}-- name: path\r\nset search_path to app;\r\nselect 1;\r\n";
+        let capture = of_texts(&[("a.sql", text), ("b.sql", "\u{feff}select 2")]).unwrap();
+        let [path, one, two] = capture.statements.as_slice() else {
+            panic!("{:?}", capture.statements);
+        };
+        assert_eq!(path.name.as_deref(), Some("path"));
+        assert_eq!(one.search_path.as_deref(), Some("app"));
+        assert_eq!((two.kind, two.text.as_str()), (Kind::Read, "select 2"));
+    }
+
+    #[test]
     fn statements_with_one_text_differ_by_name() {
         let capture = of_texts(&[("a.sql", "select 1"), ("b.sql", "select 2")]).unwrap();
         assert_eq!(
@@ -292,6 +313,7 @@ mod tests {
         assert!(refused("select 1;\nselect 'x").contains("a.sql:2 ends inside"));
         assert!(refused("-- weight: much\nselect 1").contains("a.sql:2 has a weight"));
         assert!(refused("copy t from stdin;\n").contains("a.sql:1 reads rows"));
+        assert!(refused("select 1;\nselect 2\0;").contains("a.sql:2 has a byte 0"));
         assert!(refused("-- nothing\n").contains("no statement"));
         let missing = Capture::open(Path::new("/nowhere/a.sql")).unwrap_err();
         assert!(missing.to_string().contains("cannot read"));

@@ -1,5 +1,7 @@
 //! A statement of the workload with the values that it was executed with.
 
+use crate::lexer::tokens;
+use crate::parts::statements;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -147,6 +149,9 @@ impl Unusable {
 pub enum Obstacle {
     /// Statements of its kind are only counted.
     Kind(Kind),
+    /// It is several statements in one message. Each has a plan of its own, and what replays sends one at a
+    /// time.
+    Several,
     /// Every execution had a value that was cut.
     Cut,
     /// It has parameters, and their values are not in the log.
@@ -162,6 +167,7 @@ impl Obstacle {
     pub fn word(self) -> &'static str {
         match self {
             Self::Kind(kind) => kind.word(),
+            Self::Several => "several",
             Self::Cut => "cut-values",
             Self::NoValues => "no-values",
             Self::Broken => "broken-text",
@@ -181,6 +187,7 @@ impl Obstacle {
             }
             // Reads, locks and writes are replayed.
             Self::Kind(_) => "definitions, settings, maintenance, EXECUTE of SQL",
+            Self::Several => "several statements in one message",
             Self::Cut => "values that log_parameter_max_length cut",
             Self::NoValues => "parameters whose values are not in the log",
             Self::Broken => {
@@ -271,10 +278,20 @@ impl Statement {
             )
     }
 
+    /// Whether its text is more than one statement.
+    fn is_several(&self) -> bool {
+        // Most have no semicolon but at the end: they need no look at their words.
+        let text = self.normalised.trim_end_matches([';', ' ']);
+        text.contains(';') && statements(&tokens(text).tokens).len() > 1
+    }
+
     /// Why it cannot be replayed; absent if it can.
     pub fn obstacle(&self) -> Option<Obstacle> {
         if !self.kind.is_replayed() {
             return Some(Obstacle::Kind(self.kind));
+        }
+        if self.is_several() {
+            return Some(Obstacle::Several);
         }
         if !self.tuples.is_empty() {
             return None;
@@ -358,6 +375,32 @@ pub(crate) mod tests {
         assert_eq!(statement.obstacle(), Some(Obstacle::Cut));
         statement.kind = Kind::Copy;
         assert_eq!(statement.obstacle(), Some(Obstacle::Kind(Kind::Copy)));
+    }
+
+    #[test]
+    fn several_statements_in_one_text_are_an_obstacle_of_their_own() {
+        let mut statement = statement();
+        for (text, several) in [
+            ("select ?; select * from orders where customer = ?", true),
+            ("select ?; ;", false),
+            (
+                "create rule r as on insert to t do (select ?; select ?)",
+                false,
+            ),
+            ("select \"a;b\" from t", false),
+        ] {
+            statement.normalised = text.to_owned();
+            let found = statement.obstacle();
+            assert_eq!(found, several.then_some(Obstacle::Several), "{text}");
+        }
+        statement.normalised = "select ?; select $1".to_owned();
+        statement.tuples.clear();
+        assert!(!statement.lacks_values(), "no values are made up for it");
+        statement.kind = Kind::Transaction;
+        assert_eq!(
+            statement.obstacle(),
+            Some(Obstacle::Kind(Kind::Transaction))
+        );
     }
 
     #[test]

@@ -8,9 +8,10 @@ use crate::collect::Hashed;
 use crate::csv::{fields, is_open};
 use crate::fingerprint::Fingerprint;
 use crate::id::id;
-use crate::kind::{in_common, statements as parts};
+use crate::kind::in_common;
 use crate::known::Known;
 use crate::lexer::tokens;
+use crate::parts::statements as parts;
 use crate::statement::{Protocol, Statement, Unusable, Weight};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::{count, to_f64, to_u64};
@@ -38,8 +39,8 @@ struct Sums {
 impl Sums {
     fn add(&mut self, other: Self, share: Share) {
         self.calls += other.calls * share.calls;
-        self.ms += other.ms * share.time;
-        self.plan_ms += other.plan_ms * share.time;
+        self.ms += other.ms * share.executing;
+        self.plan_ms += other.plan_ms * share.planning;
         self.rows += other.rows * share.calls;
     }
 }
@@ -161,9 +162,10 @@ fn row(record: &str, columns: &HashMap<String, usize>, time: &str) -> Option<Opt
 
 /// Statements with the weights of the statistics, and those that only the statistics have.
 ///
-/// A row that means several statements (one text sent in two ways) is divided by their shares of the log. A
-/// statement that no row means keeps the weight of the log, multiplied by the ratio of the others' times.
-/// Also returns the calls of the statistics / those of the log, of statements in both.
+/// A row that means several statements (one text sent in two ways) is divided by their shares of the log: of
+/// its calls, its time of executing, and its time of planning. A statement that no row means keeps the weight
+/// of the log, multiplied by the ratio of the others' times. Also returns the calls of the statistics / those
+/// of the log, of statements in both.
 pub(crate) fn joined(
     statements: Vec<Hashed>,
     rows: Vec<Row>,
@@ -316,15 +318,18 @@ fn of_parts(statements: &[Hashed]) -> HashMap<[u8; 32], Vec<usize>> {
 #[derive(Clone, Copy)]
 struct Share {
     calls: f64,
-    time: f64,
+    executing: f64,
+    planning: f64,
 }
 
 const WHOLE: Share = Share {
     calls: 1.0,
-    time: 1.0,
+    executing: 1.0,
+    planning: 1.0,
 };
 
-/// Their shares of the log's calls and of its time, among some statements.
+/// Their shares of the log's calls and of its times, among some statements. Planning has a share of its own:
+/// it takes most of the time of one way of sending, and little of another's.
 fn shares(found: &[usize], statements: &[Hashed]) -> Vec<Share> {
     let found = || {
         found
@@ -332,22 +337,39 @@ fn shares(found: &[usize], statements: &[Hashed]) -> Vec<Share> {
             .filter_map(|at| statements.get(*at))
             .map(|(statement, _)| statement)
     };
-    let calls: Vec<f64> = found()
-        .map(|statement| to_f64(statement.calls.max(1)))
-        .collect();
-    let mut times: Vec<f64> = found()
-        .map(|statement| statement.total_ms.unwrap_or(0.0))
-        .collect();
-    if times.iter().any(|time| *time <= 0.0) {
-        times.clone_from(&calls);
-    }
-    let (all_calls, all_time): (f64, f64) = (calls.iter().sum(), times.iter().sum());
-    let both = calls.into_iter().zip(times);
-    both.map(|(calls, time)| Share {
-        calls: calls / all_calls,
-        time: time / all_time,
+    let shares_of = |part: fn(&Statement) -> f64| {
+        let parts: Vec<f64> = found().map(part).collect();
+        let all: f64 = parts.iter().sum();
+        parts.into_iter().map(|part| part / all).collect::<Vec<_>>()
+    };
+    let calls = shares_of(|statement| to_f64(statement.calls.max(1)));
+    let known = |part: fn(&Statement) -> f64| found().all(|statement| part(statement) > 0.0);
+    // What the log does not know of one of them is divided as what it knows of all.
+    let executing = match known(executing_ms) {
+        true => shares_of(executing_ms),
+        false => calls.clone(),
+    };
+    let planning = match known(planning_ms) {
+        true => shares_of(planning_ms),
+        false => executing.clone(),
+    };
+    let all = calls.into_iter().zip(executing).zip(planning);
+    all.map(|((calls, executing), planning)| Share {
+        calls,
+        executing,
+        planning,
     })
     .collect()
+}
+
+/// Milliseconds of executing in the log, without planning.
+fn executing_ms(statement: &Statement) -> f64 {
+    statement.total_ms.unwrap_or(0.0) - planning_ms(statement)
+}
+
+/// Milliseconds of planning in the log.
+fn planning_ms(statement: &Statement) -> f64 {
+    statement.plan_ms.unwrap_or(0.0)
 }
 
 /// How much more the statistics have than the log, of statements that are in both.
@@ -539,6 +561,33 @@ mod tests {
             (counted.only_in_statistics, counted.not_in_statistics),
             (1, 1)
         );
+    }
+
+    #[test]
+    fn a_row_of_two_ways_of_sending_is_divided_by_what_each_executes_and_plans() {
+        // As pgbench sends an UPDATE: prepared, and planned each time.
+        let mut prepared = statement("update a", 1, 100, 8.0);
+        prepared.0.plan_ms = Some(2.0);
+        let mut extended = statement("update a", 1, 20, 10.0);
+        extended.0.plan_ms = Some(8.0);
+        let with = |planned: u32| {
+            let log = vec![prepared.clone(), extended.clone()];
+            let (all, _) = joined_with(log, &format!("10,t,1,update a,120,4,{planned},0,app\n"));
+            assert_eq!((all[0].calls, all[1].calls), (100, 20));
+            let times = |statement: &Statement| (statement.total_ms, statement.plan_ms);
+            [times(&all[0]), times(&all[1])]
+        };
+        let same = |found: (Option<f64>, Option<f64>), (total, plan): (f64, f64)| {
+            assert!(near(found.0, total) && near(found.1, plan), "{found:?}");
+        };
+        // 4 ms of executing are 6 : 2, and planning is to that as in the log.
+        let [first, second] = with(0);
+        same(first, (4.0, 1.0));
+        same(second, (5.0, 4.0));
+        // Planning that the statistics know is divided as in the log, 2 : 8.
+        let [first, second] = with(20);
+        same(first, (7.0, 4.0));
+        same(second, (17.0, 16.0));
     }
 
     #[test]

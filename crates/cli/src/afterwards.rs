@@ -8,7 +8,7 @@ use crate::follow_up::FollowUp;
 use crate::output::{Destinations, analyse_run};
 use crate::sensitivity;
 use crate::store::store_problem;
-use crate::targets::check_still_there;
+use crate::targets::hold_binaries;
 use deltabench_lab::{Analysed, Judged, changed, count_name, counted_cells};
 use deltabench_model::counts::{CountedAfter, Counting};
 use deltabench_model::plan::{
@@ -222,7 +222,7 @@ pub fn plan_to_count(plan: &Plan, cells: &[CellId]) -> Result<Plan, Problem> {
     let counting = counting_plan(plan, cells);
     deltabench_kinds::check_counted(&counting)?;
     Counter::find()?;
-    check_still_there(&counting)?;
+    hold_binaries(&counting)?;
     Ok(counting)
 }
 

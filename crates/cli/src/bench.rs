@@ -8,7 +8,7 @@ use crate::output::{self, Destinations};
 use crate::pause::pause;
 use crate::progress::{Planned, Progress};
 use crate::store::store_problem;
-use crate::targets::check_still_there;
+use crate::targets::hold_binaries;
 use deltabench_fleet::host_lock::{self, HostLock};
 use deltabench_kinds::{count, run_half};
 use deltabench_lab::{Analysed, Judged, confirmation_name, series_of};
@@ -251,7 +251,7 @@ impl Bench {
         }
         let _beside = beside_others().map_err(Failure::Refused)?;
         let lock = self.store.lock_run(run).map_err(Failure::Refused)?;
-        check_still_there(plan).map_err(Failure::Refused)?;
+        hold_binaries(plan).map_err(Failure::Refused)?;
         self.store
             .finish_run(run, RunState::Running, now().1)
             .map_err(store_problem)?;
@@ -357,7 +357,7 @@ impl Bench {
     ) -> Result<(SessionEnd, Option<Judged>), Failure> {
         let known = self.store.confirming(judged.run());
         let Some(name) = known.map_err(store_problem)?.pop() else {
-            check_still_there(judged.plan()).map_err(Failure::Refused)?;
+            hold_binaries(judged.plan()).map_err(Failure::Refused)?;
             return self.confirm(judged, library, gap_seconds);
         };
         let reached = self.store.reached(&name).map_err(store_problem)?;

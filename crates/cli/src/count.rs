@@ -11,6 +11,7 @@ use crate::request::{held, percent, settings, small};
 use deltabench_model::counts::Counting;
 use deltabench_model::plan::{Gate, Observing, Plan, Stopping};
 use deltabench_model::problem::Problem;
+use deltabench_model::target::TargetSpec;
 use deltabench_run::planning::{Request, Selection, check_share};
 use deltabench_server::Counter;
 
@@ -44,6 +45,8 @@ fn checked(arguments: &Count) -> Result<Request, Problem> {
 fn check(arguments: &Count, request: &Request) -> Result<(), Problem> {
     let mut targets = std::iter::once(&arguments.base).chain(&arguments.candidates);
     if let Some(target) = targets.find(|target| target.starts_with("dsn:")) {
+        // First, because it refuses a password, and does not repeat it.
+        target.parse::<TargetSpec>()?;
         return Err(deltabench_counting::not_ours(target));
     }
     if arguments.clients != 1 {

@@ -15,7 +15,7 @@ use crate::ready::Ready;
 use crate::replay::only_reported;
 use crate::request::{first_given, time};
 use crate::store::{open, open_store, store_problem};
-use crate::targets::check_still_there;
+use crate::targets::hold_binaries;
 use crate::{count, interrupt};
 use deltabench_compare::comparison::Comparison;
 use deltabench_kinds::run_half;
@@ -256,7 +256,7 @@ impl Asked<'_> {
     fn sampling(&self, cells: &[CellId], wish: SamplesWish) -> Result<Plan, Problem> {
         let benchmark = run_half(&self.plan.work);
         let sampling = samples(self.run, self.plan, cells, wish, benchmark)?;
-        check_still_there(&sampling)?;
+        hold_binaries(&sampling)?;
         Ok(sampling)
     }
 

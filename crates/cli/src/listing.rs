@@ -1,6 +1,7 @@
 //! `report`, `notes`, `list`, `targets` and `fetch`: what is there, without measuring.
 
 use crate::arguments::catalogue::{Fetch, Targets};
+use crate::arguments::conditions::JSON_VERSION;
 use crate::arguments::results::{Format, Notes, Report};
 use crate::bisect;
 use crate::config::Config;
@@ -35,6 +36,12 @@ pub fn report(arguments: &Report, config: &Config) -> Result<u8, Failure> {
             Problem::new("--costs is a table for the terminal")
                 .detail("every other form of the report contains the costs")
                 .hint("leave out --costs, or --format"),
+        ));
+    }
+    if arguments.json_version != JSON_VERSION && !arguments.format.is_json() {
+        return Err(Failure::Refused(
+            Problem::new("--json-version is for the JSON report")
+                .hint("leave out --json-version, or write --format json"),
         ));
     }
     let with_progress = with_progress(arguments).map_err(Failure::Refused)?;

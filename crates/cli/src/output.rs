@@ -31,7 +31,7 @@ impl Destinations {
     /// Errors: a directory that is not there, a file that cannot be created.
     pub fn check(output: &Output, config: &Config) -> Result<Self, Problem> {
         check_files(output.json.as_deref(), output.html.as_deref())?;
-        std::fs::create_dir_all(&config.lab).map_err(|error| {
+        check_creatable(&config.lab).map_err(|error| {
             Problem::new(format!(
                 "cannot create the lab directory {}",
                 config.lab.display()
@@ -47,6 +47,21 @@ impl Destinations {
             verbose: output.verbose,
         })
     }
+}
+
+/// Makes sure that a directory is there, or can be made. It is not left behind: the run may still be refused.
+fn check_creatable(directory: &Path) -> std::io::Result<()> {
+    let lacking = directory.ancestors().take_while(|place| {
+        let named = !place.as_os_str().is_empty();
+        named && !place.exists()
+    });
+    let lacking: Vec<&Path> = lacking.collect();
+    std::fs::create_dir_all(directory)?;
+    for made in lacking {
+        // Only while it is empty: another deltabench may have begun to use it.
+        let _ = std::fs::remove_dir(made);
+    }
+    Ok(())
 }
 
 /// Makes sure that the files of a report can be written. Only the JSON may go to stdout.
@@ -171,5 +186,23 @@ fn options(stdout: bool, verbose: bool) -> TerminalOptions {
         width: width(),
         colour: is_terminal && std::env::var_os("NO_COLOR").is_none(),
         verbose,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lab_that_can_be_made_is_not_made_before_it_is_needed() {
+        let place = tempfile::tempdir().unwrap();
+        let lab = place.path().join("a/b");
+        check_creatable(&lab).unwrap();
+        assert!(!place.path().join("a").exists());
+        std::fs::create_dir_all(&lab).unwrap();
+        check_creatable(&lab).unwrap();
+        assert!(lab.is_dir(), "it was there");
+        std::fs::write(place.path().join("file"), "").unwrap();
+        assert!(check_creatable(&place.path().join("file/lab")).is_err());
     }
 }

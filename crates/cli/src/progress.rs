@@ -13,6 +13,7 @@ use deltabench_report::{unbroken, wrapped};
 use deltabench_run::events::{BlockProgress, Observer};
 use deltabench_run::pilot::Pilot;
 use screen::Screen;
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Stderr};
 use terminal_size::{Height, Width, terminal_size_of};
 
@@ -197,9 +198,15 @@ fn line(progress: &BlockProgress) -> String {
 fn so_far(comparison: &Comparison) -> String {
     let decided =
         comparison.counts.regression + comparison.counts.improvement + comparison.counts.no_change;
-    let cells = comparison.cells.len();
-    let word = if cells == 1 { "cell" } else { "cells" };
-    let mut text = format!("{decided} of {cells} {word} decided");
+    let all = comparison.cells.len();
+    let cells: BTreeSet<_> = comparison.cells.iter().map(|one| one.cell).collect();
+    // A cell has one for each candidate.
+    let word = match (all, cells.len() < all) {
+        (_, true) => "comparisons",
+        (1, _) => "cell",
+        _ => "cells",
+    };
+    let mut text = format!("{decided} of {all} {word} decided");
     let widest = |metric| widths(comparison, metric).fold(0.0_f64, f64::max);
     let (throughput, cpu) = (
         widest(Metric::Throughput),
@@ -309,6 +316,19 @@ mod tests {
             "pass 2/8: cannot tell before 6 passes; 3 cells open, at most 4 min left"
         );
         assert!(line(&passes(6)).contains("slowest point-query -10.0 %"));
+    }
+
+    #[test]
+    fn a_cell_with_two_candidates_has_two_comparisons_to_decide() {
+        let mut two = passes(7);
+        if let Some(comparison) = &mut two.comparison {
+            comparison.cells.truncate(1);
+        }
+        assert!(line(&two).contains(" of 1 cell decided"));
+        if let Some(comparison) = &mut two.comparison {
+            comparison.cells.extend(comparison.cells.clone());
+        }
+        assert!(line(&two).contains(" of 2 comparisons decided"));
     }
 
     #[test]

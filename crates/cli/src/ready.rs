@@ -144,6 +144,7 @@ impl Ready {
             && shape.write_seconds.is_none()
             && shape.warmup.is_none()
             && !plan.has_whole_steps()
+            && !plan.timing.sustained
             && plan.limits == Limits::default();
         let kind = run_half(&plan.work);
         planning::fit(plan, kind, may_shorten)
@@ -223,6 +224,10 @@ pub fn check(request: &Request, sides: &Sides<'_>) -> Result<Library, Failure> {
             "--candidate-config",
         ),
         (request.same_target, "--same-target"),
+        (
+            request.observing.counted_after == Some(CountedAfter::All),
+            "--count",
+        ),
     ];
     check_compared(sides.candidates.is_empty(), &asked).map_err(Failure::Refused)?;
     let library = Library::builtin().map_err(Failure::Failed)?;

@@ -1,30 +1,28 @@
 //! A run's plan relative to another of its servers.
 
-use deltabench_model::plan::{Plan, PlannedServer, Role, ServerId};
+use deltabench_model::plan::{Plan, Role, ServerId};
 use deltabench_model::problem::Problem;
 
 /// The plan with this target for a base.
 ///
-/// Errors: no server of the plan, or several of them, have that name.
+/// Errors: no server of the plan has that name, or several of them are that target.
 pub fn relative_to(plan: &Plan, target: &str) -> Result<Plan, Problem> {
     let sides = || {
         let servers = ServerId::each().zip(&plan.servers);
         servers.filter(|(_, server)| server.role != Role::Placebo)
     };
-    let named = |is_meant: &dyn Fn(&PlannedServer) -> bool| -> Vec<ServerId> {
-        let meant = sides().filter(|(_, server)| is_meant(server));
-        meant.map(|(id, _)| id).collect()
-    };
-    let by_name = named(&|server| server.name() == target);
-    let meant = named(&|server| {
+    let by_name = sides().find(|(id, _)| plan.called(*id) == target);
+    let meant = sides().filter(|(_, server)| {
         let installation = &server.installation;
         installation.resolved == target || installation.asked == target
     });
-    let names: Vec<String> = sides().map(|(_, server)| server.name()).collect();
+    let meant: Vec<ServerId> = meant.map(|(id, _)| id).collect();
+    let names: Vec<String> = sides().map(|(id, _)| plan.called(id)).collect();
     let names = names.join(", ");
-    match (by_name.as_slice(), meant.as_slice()) {
-        ([base], _) | (_, [base]) => Ok(plan.relative_to(*base)),
-        ([], []) => {
+    match (by_name, meant.as_slice()) {
+        (Some((base, _)), _) => Ok(plan.relative_to(base)),
+        (None, [base]) => Ok(plan.relative_to(*base)),
+        (None, []) => {
             Err(Problem::new(format!("the run has no target {target}"))
                 .hint(format!("it has {names}")))
         }
@@ -54,10 +52,18 @@ mod tests {
         for server in &mut run.servers {
             server.label = Some("mine".to_owned());
         }
-        assert!(error(&run, "mine").contains("several targets"));
         assert_eq!(
             relative_to(&run, "postgres:18.6").unwrap().base(),
             candidate
         );
+        // Of servers that have one name each has its own in the tables, and the hint names these.
+        assert_eq!(relative_to(&run, "mine").unwrap().base(), run.base());
+        assert_eq!(relative_to(&run, "mine (2)").unwrap().base(), candidate);
+        for server in &mut run.servers {
+            server.installation.resolved = "postgres:18.6".to_owned();
+        }
+        let several = relative_to(&run, "postgres:18.6").unwrap_err();
+        assert!(several.error.contains("several targets"));
+        assert!(several.hint.unwrap().ends_with("mine, mine (2)"));
     }
 }

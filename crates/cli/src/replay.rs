@@ -31,8 +31,8 @@ use deltabench_model::replayed::{REPLAYED_FORMAT, ReplayTimes, Replayed, TimeVer
 use deltabench_model::target::TargetSpec;
 use deltabench_model::units::to_u64;
 use deltabench_replay::{
-    Answer, Consent, Data, DumpFile, End, Request, Stopped, Survey, Wish, check_versions, is_ours,
-    survey,
+    Answer, Consent, Data, DumpFile, End, Request, Stopped, Survey, Wish, check_versions,
+    is_of_sessions, is_ours, survey,
 };
 use deltabench_report::{replayed_json, replayed_markdown, replayed_page, replayed_text};
 use deltabench_run::fleet::Host;
@@ -459,17 +459,25 @@ fn check(arguments: &ReplayArguments) -> Result<Vec<TargetSpec>, Problem> {
 fn check_own(texts: &[String]) -> Result<(), Problem> {
     let own = settings(texts)?;
     check_settings(&own)?;
-    match own.iter().find(|(name, _)| is_ours(name)) {
-        None => Ok(()),
-        Some((name, _)) => Err(Problem::new(format!("a replay chooses {name} itself"))
-            .detail(
-                "every server of a replay has the same memory, keeps nothing over a crash and logs no \
-                 statement",
-            )
-            .hint(format!(
-                "leave out {name}; `deltabench compare` measures it"
-            ))),
+    let chosen = |name: &str| Problem::new(format!("a replay chooses {name} itself"));
+    for (name, _) in &own {
+        if is_ours(name) {
+            let detail = "every server of a replay has the same memory, keeps nothing over a crash and \
+                          logs no statement";
+            let hint = format!("leave out {name}; `deltabench compare` measures it");
+            return Err(chosen(name).detail(detail).hint(hint));
+        }
+        if is_of_sessions(name) {
+            let detail = "every session of a replay has its own: what only reads changes nothing, nothing \
+                          waits for ever, and values are printed in one way";
+            let hint = match name.eq_ignore_ascii_case("statement_timeout") {
+                true => "--timeout is the limit of a statement".to_owned(),
+                false => format!("leave out {name}"),
+            };
+            return Err(chosen(name).detail(detail).hint(hint));
+        }
     }
+    Ok(())
 }
 
 /// What may be executed.

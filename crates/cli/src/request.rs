@@ -11,8 +11,8 @@ use crate::limits::limits;
 use deltabench_compare::looks;
 use deltabench_document::amounts;
 use deltabench_model::plan::{
-    CacheState, CellOrder, DataSize, DataState, Gate, Limits, Observing, Pins, Placement,
-    ProfilePlan, Stopping, Timing, Transport, WorkloadSource,
+    CacheState, CellOrder, DataSize, DataState, Gate, GatedMetric, Limits, Observing, Pins,
+    Placement, ProfilePlan, Stopping, Timing, Transport, WorkloadSource,
 };
 use deltabench_model::problem::Problem;
 use deltabench_model::units::to_u64;
@@ -239,15 +239,17 @@ fn warmup(text: &str) -> Result<f64, Problem> {
     Ok(seconds)
 }
 
-/// When a cell has been measured enough.
+/// When a cell has been measured enough. A look asks about throughput, so none ends a cell whose gate names
+/// something else: what is open of that would stay open.
 ///
 /// Errors: a percentage that cannot be read.
 pub fn stopping(ending: &Ending, blocks: u32) -> Result<Stopping, Problem> {
+    let is_other = |metric: &GatedMetric| *metric != GatedMetric::Throughput;
     Ok(match &ending.precision {
         Some(text) => Stopping::Precision {
             half_width: percent(text)?,
         },
-        None if ending.fixed => Stopping::Fixed,
+        None if ending.fixed || ending.gate_on.iter().any(is_other) => Stopping::Fixed,
         None => Stopping::Sequential {
             looks: looks(blocks),
         },
@@ -440,6 +442,32 @@ mod tests {
         assert!(gate.on && gate.another_hour);
         let gate = in_hours(Gate::default(), HoursWord::Measured);
         assert_eq!(gate, Gate::default());
+    }
+
+    #[test]
+    fn no_look_ends_a_cell_whose_gate_names_more_than_throughput() {
+        use GatedMetric::{Cpu, P99, Throughput};
+        let of = |metrics: &[GatedMetric], precision: Option<&str>| {
+            let ending = Ending {
+                fixed: false,
+                precision: precision.map(str::to_owned),
+                budget: None,
+                no_pilot: false,
+                confirm: false,
+                gate: true,
+                gate_on: metrics.to_vec(),
+                not_worse_than: None,
+                on_inconclusive: InconclusiveWord::Fail,
+            };
+            stopping(&ending, 24).unwrap()
+        };
+        let looks = Stopping::Sequential { looks: looks(24) };
+        assert_eq!(of(&[], None), looks);
+        assert_eq!(of(&[Throughput], None), looks);
+        assert_eq!(of(&[Throughput, P99], None), Stopping::Fixed);
+        assert_eq!(of(&[Cpu], None), Stopping::Fixed);
+        let width = Stopping::Precision { half_width: 0.01 };
+        assert_eq!(of(&[Cpu], Some("1%")), width, "it was asked for");
     }
 
     #[test]

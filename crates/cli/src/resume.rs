@@ -11,7 +11,7 @@ use crate::host::{check_fits, swept_host};
 use crate::output::Destinations;
 use crate::request::pause;
 use crate::store::{open, store_problem};
-use crate::targets::check_still_there;
+use crate::targets::hold_binaries;
 use crate::{bisect, experiment, interrupt, replay, sessions};
 use deltabench_lab::Judged;
 use deltabench_model::plan::Plan;
@@ -116,7 +116,7 @@ pub fn confirm(arguments: &Confirm, config: &Config) -> Result<u8, Failure> {
     let run = store.find(&arguments.run).map_err(Failure::Refused)?;
     let plan = store.plan(&run).map_err(store_problem)?;
     let library = library_of(&plan)?;
-    check_still_there(&plan).map_err(Failure::Refused)?;
+    hold_binaries(&plan).map_err(Failure::Refused)?;
     let mut bench = Bench {
         store,
         host,

@@ -74,11 +74,13 @@ pub fn known_or_named(target: &TargetSpec, config: &Config) -> Installation {
     })
 }
 
-/// A run's binaries must be the ones it began with.
-pub fn check_still_there(plan: &Plan) -> Result<(), Problem> {
+/// A run's binaries must be the ones it began with. From here on no other deltabench removes those that are
+/// builds of a cache.
+pub fn hold_binaries(plan: &Plan) -> Result<(), Problem> {
     let own = |server: &&PlannedServer| server.installation.remote.is_none();
     for server in plan.servers.iter().filter(own) {
         let installation = &server.installation;
+        deltabench_acquire::hold_build(installation)?;
         let binary = installation.binary();
         let now = deltabench_acquire::sha256_of(&binary)?;
         if now != installation.binary_sha256 {

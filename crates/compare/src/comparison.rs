@@ -321,6 +321,9 @@ pub struct CellComparison {
     /// What each operation cost, in the registry's order; what one side lacks is not in it. Empty until
     /// [`crate::costs::add_costs`].
     pub costs: Vec<Cost>,
+    /// Operations per second of base and candidate over the blocks of its costs, which are more or others
+    /// than those behind throughput; absent until [`crate::costs::add_costs`].
+    pub cost_rates: Option<(f64, f64)>,
     /// The costs that moved, most surprising first; empty until [`crate::costs::add_costs`].
     pub moved: Vec<Moved>,
     /// What moved, in words; absent where nothing did.

@@ -19,8 +19,8 @@ use sources::{Sampled, Sources};
 pub use labels::label;
 pub use sources::Machine;
 
-/// Fills [`CellComparison::costs`], [`CellComparison::moved`] and [`CellComparison::explanation`] of every
-/// cell, the placebo's too, from what was counted beside the slices.
+/// Fills [`CellComparison::costs`], [`CellComparison::cost_rates`], [`CellComparison::moved`] and
+/// [`CellComparison::explanation`] of every cell, the placebo's too, from what was counted beside the slices.
 ///
 /// All blocks that count are used, also those that a verdict left out: of a cell that was measured again
 /// after a detection both halves. What the verdict is made of stays untouched; a finding tells of CPU that is
@@ -58,14 +58,15 @@ pub fn add_costs(
     // Their intervals and tests are those of pairs.
     let unpaired = plan.work.is_unpaired();
     let cells = { comparison.placebo_cells.iter_mut() }.chain(&mut comparison.cells);
-    for (cell, (costs, moved, explanation)) in cells.zip(of_placebo.into_iter().chain(of_cells)) {
+    for (cell, told) in cells.zip(of_placebo.into_iter().chain(of_cells)) {
+        cell.cost_rates = told.rates;
         (cell.costs, cell.moved, cell.explanation) = match unpaired {
             true => (
-                costs.into_iter().map(figures_alone).collect(),
+                told.costs.into_iter().map(figures_alone).collect(),
                 Vec::new(),
                 None,
             ),
-            false => (costs, moved, explanation),
+            false => (told.costs, told.moved, told.explanation),
         };
     }
     let unseen = short_lived::findings(plan, &comparison.cells);
@@ -82,16 +83,23 @@ fn figures_alone(mut cost: Cost) -> Cost {
 }
 
 /// The costs of a cell, what moved, and that in words.
-fn told(
-    cell: &CellComparison,
-    sampled: &Sampled,
-    placebo: &[&[CostSample]],
-) -> (Vec<Cost>, Vec<Moved>, Option<String>) {
+struct Told {
+    costs: Vec<Cost>,
+    /// As [`CellComparison::cost_rates`].
+    rates: Option<(f64, f64)>,
+    moved: Vec<Moved>,
+    explanation: Option<String>,
+}
+
+fn told(cell: &CellComparison, sampled: &Sampled, placebo: &[&[CostSample]]) -> Told {
     let levels = Levels::printing(cell.interval_level);
-    let costs = costs(&sampled.samples, levels);
     let shifts = moved::shifts(cell, &sampled.samples, placebo);
-    let explanation = explain::explain(cell, sampled, &shifts, levels);
-    (costs, moved::listed(&shifts), explanation)
+    Told {
+        costs: costs(&sampled.samples, levels),
+        rates: sampled.rates,
+        moved: moved::listed(&shifts),
+        explanation: explain::explain(cell, sampled, &shifts, levels),
+    }
 }
 
 fn costs(samples: &[CostSample], levels: Levels) -> Vec<Cost> {

@@ -1,6 +1,7 @@
 //! What makes a script stop.
 
 use crate::comparison::{CellComparison, Comparison, Hours, Metric, MetricComparison, Verdict};
+use crate::tails::{self, TAILS};
 use crate::thresholds::{GATE_FALSE, MIN_BLOCKS, log_delta};
 use crate::words;
 use deltabench_model::plan::{Gate, GatedMetric, Plan, Stopping};
@@ -19,6 +20,10 @@ pub enum GateResult {
     /// No answer, and fewer blocks than any verdict needs. A gate that lets open cells pass does not let
     /// these pass: the slower a candidate is, the fewer of its blocks fit into the time.
     Unmeasured,
+    /// No answer, and more blocks would give none: nobody knows what the gate asks for, for example because a
+    /// block has too few operations for a slow quantile of latency. The slower a candidate is, the fewer
+    /// operations fit into a block, so these do not pass either.
+    Unknown,
     /// Placebo or host say that it cannot be trusted.
     Untrusted,
 }
@@ -39,24 +44,33 @@ pub enum GateResult {
 /// is not known of another hour, or in part assumed, is open.
 ///
 /// A gate on more than throughput gives a cell the worst result of all that it asks for: of CPU per operation
-/// and slow quantiles, a regression that holds by Holm among the cells fails, one that does not is open. The
-/// margin is one of throughput.
+/// and slow quantiles, a regression that holds by Holm among the cells fails, one that does not is open, and
+/// one that nobody knows is unknown. The margin is one of throughput.
 pub fn gate_results(comparison: &Comparison) -> Vec<GateResult> {
-    let asked = &comparison.gate.metrics;
-    let counted = comparison.counted_alone().is_some();
-    if asked.is_empty() || counted {
-        return unmeasured(comparison, of_throughput(comparison));
-    }
-    let of = |metric: &GatedMetric| match compared(*metric) {
-        Metric::Throughput => of_throughput(comparison),
-        metric => of_metric(comparison, metric),
-    };
     let start = vec![GateResult::Passed; comparison.cells.len()];
-    let worst = asked.iter().map(of).fold(start, |worst, results| {
-        let both = std::iter::zip(worst, results);
+    let all = asked(comparison).into_iter();
+    let worst = all.fold(start, |worst, metric| {
+        let both = std::iter::zip(worst, of(comparison, metric));
         both.map(|(one, other)| one.worse(other)).collect()
     });
     unmeasured(comparison, worst)
+}
+
+/// What the gate asks for: throughput, unless it names something else. A count has one question.
+fn asked(comparison: &Comparison) -> Vec<Metric> {
+    let named = &comparison.gate.metrics;
+    if named.is_empty() || comparison.counted_alone().is_some() {
+        return vec![Metric::Throughput];
+    }
+    named.iter().map(|metric| compared(*metric)).collect()
+}
+
+/// The result of one thing that the gate asks for, for every cell.
+fn of(comparison: &Comparison, metric: Metric) -> Vec<GateResult> {
+    match metric {
+        Metric::Throughput => of_throughput(comparison),
+        metric => of_metric(comparison, metric),
+    }
 }
 
 /// The results, where open cells with fewer blocks than any verdict needs are unmeasured. A count needs none.
@@ -64,16 +78,16 @@ fn unmeasured(comparison: &Comparison, results: Vec<GateResult>) -> Vec<GateResu
     let few = |cell: &CellComparison| index(u64::from(cell.blocks)) < MIN_BLOCKS;
     let counted = comparison.counted_alone().is_some();
     let of = |(cell, result): (&CellComparison, GateResult)| match result {
-        GateResult::Open if !counted && few(cell) => GateResult::Unmeasured,
+        GateResult::Open | GateResult::Unknown if !counted && few(cell) => GateResult::Unmeasured,
         result => result,
     };
     std::iter::zip(&comparison.cells, results).map(of).collect()
 }
 
 impl GateResult {
-    /// The one that weighs more: failed, untrusted, open, passed.
+    /// The one that weighs more: failed, untrusted, unknown, open, passed.
     fn worse(self, other: Self) -> Self {
-        let order = [Self::Failed, Self::Untrusted, Self::Open];
+        let order = [Self::Failed, Self::Untrusted, Self::Unknown, Self::Open];
         let found = order.into_iter().find(|one| [self, other].contains(one));
         found.unwrap_or(Self::Passed)
     }
@@ -97,7 +111,7 @@ fn of_metric(comparison: &Comparison, metric: Metric) -> Vec<GateResult> {
     // Its verdict, that of the hours that are asked for, and the p of those.
     let asked = |cell: &CellComparison| {
         let found = cell.metric(metric)?;
-        let verdict = found.verdict?;
+        let verdict = verdict_of(cell, metric)?;
         if another {
             let hours = found.measured_hours()?;
             return Some((verdict, hours.verdict, hours.p));
@@ -111,10 +125,16 @@ fn of_metric(comparison: &Comparison, metric: Metric) -> Vec<GateResult> {
     let result = |((cell, asked), p): ((&CellComparison, _), f64)| match asked {
         _ if cell.verdict == Verdict::Unfit => GateResult::Untrusted,
         Some((verdict, hours, _)) => in_both(verdict, hours, p),
+        None if verdict_of(cell, metric).is_none() => GateResult::Unknown,
         None => GateResult::Open,
     };
     let cells = std::iter::zip(cells, asked);
     cells.zip(holm(&p)).map(result).collect()
+}
+
+/// What a metric of a cell says alone; `None` where nobody knows it, however many blocks there are.
+fn verdict_of(cell: &CellComparison, metric: Metric) -> Option<Verdict> {
+    cell.metric(metric)?.verdict
 }
 
 /// The result of two verdicts that both have to say it, and of the p of a loss within the family.
@@ -242,7 +262,11 @@ fn excludes(cell: &CellComparison, bound: f64, looks: bool) -> bool {
 pub(crate) fn passes(comparison: &Comparison, results: &[GateResult]) -> bool {
     let has = |wanted: GateResult| results.contains(&wanted);
     let open = has(GateResult::Open) && !comparison.gate.inconclusive_passes;
-    let never = [GateResult::Untrusted, GateResult::Unmeasured];
+    let never = [
+        GateResult::Untrusted,
+        GateResult::Unmeasured,
+        GateResult::Unknown,
+    ];
     !comparison.unfinished && !open && !never.into_iter().any(has)
 }
 
@@ -253,10 +277,7 @@ pub(crate) fn passes(comparison: &Comparison, results: &[GateResult]) -> bool {
 ///         runs.
 pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     let Gate {
-        on,
-        not_worse_than,
-        inconclusive_passes,
-        ..
+        on, not_worse_than, ..
     } = plan.gate;
     // A count always has a limit; it is a gate only where one was asked for.
     let counted = comparison.counted_alone().is_some();
@@ -264,10 +285,7 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
         return None;
     }
     let results = gate_results(comparison);
-    let number = |result| results.iter().filter(|&&s| s == result).count();
-    let (all, failed) = (results.len(), number(GateResult::Failed));
-    let open = number(GateResult::Open);
-    let untrusted = number(GateResult::Untrusted);
+    let (all, failed) = (results.len(), number(&results, GateResult::Failed));
     let question = question(comparison);
     let mut parts = Vec::new();
     let word = if failed > 0 {
@@ -286,32 +304,47 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
         "open"
     };
     if failed == 0 {
-        parts.push(format!("none of {all} cells is shown to be {question}"));
+        let shown = if counted { "takes" } else { "is shown to be" };
+        parts.push(format!("none of {all} cells {shown} {question}"));
     }
-    let both = std::iter::zip(&comparison.cells, &results);
-    let dear = both.filter(|(cell, result)| **result == GateResult::Open && costs_more(cell));
-    // A gate with a margin asks for throughput alone.
-    let dear = not_worse_than.map_or_else(|| dear.count(), |_| 0);
-    let few = number(GateResult::Unmeasured);
-    let unanswered = match inconclusive_passes {
+    parts.extend(left_open(comparison, &results));
+    Some(format!("gate {word}: {}", parts.join("; ")))
+}
+
+fn number(results: &[GateResult], wanted: GateResult) -> usize {
+    results.iter().filter(|&&result| result == wanted).count()
+}
+
+/// How many cells have no answer, and why.
+fn left_open(comparison: &Comparison, results: &[GateResult]) -> Vec<String> {
+    let number = |wanted| number(results, wanted);
+    let lenient = comparison.gate.inconclusive_passes;
+    let (open, few) = (number(GateResult::Open), number(GateResult::Unmeasured));
+    let dear = dear(comparison, results);
+    let (unknown, untrusted) = (number(GateResult::Unknown), number(GateResult::Untrusted));
+    let unanswered = match lenient {
         true => open - dear,
         false => open - dear + few,
     };
+    let (passes, not) = match lenient {
+        true => (", which passes", ", which do not pass"),
+        false => ("", ""),
+    };
+    let mut parts = Vec::new();
     if comparison.unfinished {
         parts.push("the run is not finished".to_owned());
     }
     if unanswered > 0 {
-        let passes = if inconclusive_passes {
-            ", which passes"
-        } else {
-            ""
-        };
         parts.push(format!("{unanswered} without an answer{passes}"));
     }
-    if few > 0 && inconclusive_passes {
+    if few > 0 && lenient {
         parts.push(format!(
-            "{few} with fewer blocks than an answer needs ({MIN_BLOCKS}), which do not pass"
+            "{few} with fewer blocks than an answer needs ({MIN_BLOCKS}){not}"
         ));
+    }
+    if unknown > 0 {
+        let what = unknown_metrics(comparison, results);
+        parts.push(format!("{unknown} without a known {what}{not}"));
     }
     if dear > 0 {
         parts.push(format!("{dear} as fast with more CPU per operation"));
@@ -319,7 +352,129 @@ pub fn gate_line(comparison: &Comparison, plan: &Plan) -> Option<String> {
     if untrusted > 0 {
         parts.push(format!("{untrusted} not trusted"));
     }
-    Some(format!("gate {word}: {}", parts.join("; ")))
+    parts
+}
+
+/// How many cells are open only because they are as fast with more CPU per operation.
+fn dear(comparison: &Comparison, results: &[GateResult]) -> usize {
+    let asked = asked(comparison);
+    // A gate with a margin asks for throughput alone.
+    if comparison.gate.not_worse_than.is_some() || !asked.contains(&Metric::Throughput) {
+        return 0;
+    }
+    let others = asked.iter().filter(|metric| **metric != Metric::Throughput);
+    let others: Vec<Vec<GateResult>> = others.map(|metric| of(comparison, *metric)).collect();
+    let pass = |at: usize| {
+        let mut at = others.iter().filter_map(|results| results.get(at));
+        at.all(|result| *result == GateResult::Passed)
+    };
+    let cells = comparison.cells.iter().zip(results).enumerate();
+    let dear = cells.filter(|(at, (cell, result))| {
+        **result == GateResult::Open && is_dear(comparison, cell) && pass(*at)
+    });
+    dear.count()
+}
+
+/// What nobody knows of the cells that are unknown: `p99.9 latency (too few operations in a block)`.
+fn unknown_metrics(comparison: &Comparison, results: &[GateResult]) -> String {
+    let asked = asked(comparison).into_iter();
+    let is_unknown = |metric: &Metric| {
+        let mut cells = std::iter::zip(&comparison.cells, results);
+        cells.any(|(cell, result)| {
+            *result == GateResult::Unknown && verdict_of(cell, *metric).is_none()
+        })
+    };
+    let unknown: Vec<Metric> = asked.filter(is_unknown).collect();
+    let words: Vec<&str> = unknown.iter().map(|metric| metric.info().words).collect();
+    let tails = unknown.iter().all(|metric| TAILS.contains(metric));
+    format!("{}{}", words.join(" or "), if tails { TOO_FEW } else { "" })
+}
+
+/// Why a slow quantile is not known.
+const TOO_FEW: &str = " (too few operations in a block)";
+
+/// What the gate has against each cell, in words; nothing where the cell's own reason says it.
+pub fn gate_reasons(comparison: &Comparison) -> Vec<Vec<String>> {
+    let mut all = vec![Vec::new(); comparison.cells.len()];
+    if comparison.counted_alone().is_some() {
+        return all;
+    }
+    for metric in asked(comparison) {
+        let results = unmeasured(comparison, of(comparison, metric));
+        let cells = comparison.cells.iter().zip(results);
+        for (texts, (cell, result)) in all.iter_mut().zip(cells) {
+            let text = match metric {
+                Metric::Throughput => against_throughput(comparison, cell, result),
+                metric => against(comparison, (cell, metric), result),
+            };
+            texts.extend(text.filter(|text| !cell.reason.contains(text.as_str())));
+        }
+    }
+    all
+}
+
+/// What the gate has against the throughput of a cell, beside what its verdict says.
+fn against_throughput(
+    comparison: &Comparison,
+    cell: &CellComparison,
+    result: GateResult,
+) -> Option<String> {
+    let gate = &comparison.gate;
+    let hour = if gate.another_hour {
+        " in another hour"
+    } else {
+        ""
+    };
+    if result != GateResult::Open {
+        return None;
+    }
+    if let Some(margin) = gate.not_worse_than {
+        let loss = words::threshold(margin);
+        return Some(format!(
+            "a loss of more than {loss} is neither shown nor excluded{hour}"
+        ));
+    }
+    match cell.verdict {
+        // Its reason says why.
+        Verdict::Inconclusive | Verdict::Unfit => None,
+        _ if is_dear(comparison, cell) => None,
+        _ if gate.another_hour => Some("no answer in another hour".to_owned()),
+        Verdict::Regression => Some(NOT_IN_FAMILY.to_owned()),
+        Verdict::Improvement | Verdict::NoChange => None,
+    }
+}
+
+/// A regression that does not hold when all cells are taken together.
+const NOT_IN_FAMILY: &str = "not shown in the whole family of cells (Holm)";
+
+/// What the gate has against CPU or a slow quantile of a cell: `p99 latency higher by 30 % to 61 %`.
+fn against(
+    comparison: &Comparison,
+    (cell, metric): (&CellComparison, Metric),
+    result: GateResult,
+) -> Option<String> {
+    // As the reasons of cells have it.
+    let (name, higher) = match metric {
+        Metric::ServerCpuPerOperation => ("CPU per operation", "CPU per operation:"),
+        metric => (metric.info().words, metric.info().words),
+    };
+    let found = cell.metric(metric);
+    match result {
+        GateResult::Failed => Some(format!("{higher} {}", tails::ends(&found?.ratio)?)),
+        GateResult::Unknown if TAILS.contains(&metric) => Some(format!("{name} unknown{TOO_FEW}")),
+        GateResult::Unknown => Some(format!("{name} unknown")),
+        GateResult::Open => {
+            let hours = found?.measured_hours().map(|hours| hours.verdict);
+            let here = verdict_of(cell, metric)?;
+            let both = !comparison.gate.another_hour || hours == Some(Verdict::Regression);
+            Some(match here {
+                Verdict::Inconclusive => format!("{name}: no answer"),
+                Verdict::Regression if both => format!("{name}: {NOT_IN_FAMILY}"),
+                _ => format!("{name}: no answer in another hour"),
+            })
+        }
+        GateResult::Passed | GateResult::Unmeasured | GateResult::Untrusted => None,
+    }
 }
 
 /// What the gate asks of a cell, as the loss that fails it.

@@ -4,10 +4,12 @@
 //! hour to hour (neighbours, placement of pages, the host's clock) is one draw for all of its blocks. So the
 //! sample of a result over sessions is the session.
 
+mod groups;
+
 use crate::analyse::{counts, trust};
 use crate::comparison::{
-    BlockRate, CellComparison, Comparison, Difference, GroupSummary, Hours, HoursFrom,
-    Interference, Metric, MetricComparison, PlaceboSummary, Ratio, Sessions, Stalls, Verdict,
+    BlockRate, CellComparison, Comparison, Difference, Hours, HoursFrom, Interference, Metric,
+    MetricComparison, Ratio, Sessions, Stalls, Verdict,
 };
 use crate::levels::scale;
 use crate::loads::{Judged, Loads, around, pooled, ratio};
@@ -40,7 +42,8 @@ use std::sync::Arc;
 /// and the verdict is that of the rules for a fixed number of blocks on it, with the largest δ of the
 /// sessions. [`Hours`] says what each session found and what one in another hour would say. Cells that are
 /// unfit by their own work say nothing; the placebos of the others are judged together, as candidates are.
-/// Costs, latency curves and what moved are those of the first session that has the cell.
+/// Costs, latency curves and what moved are those of the first session that has the cell. Geometric means are
+/// over the cells that all sessions have.
 ///
 /// Shape:  a cell that no session has stays as `first` has it; without any session all do. Blocks of a
 ///         session come after those of the one before it, also where that lacks the cell ([`Sessions`]).
@@ -84,14 +87,10 @@ pub fn combine(first: &mut Comparison, sessions: &[Comparison], plan: &Plan) {
     tails::settle(&mut first.cells);
     tails::settle(&mut first.placebo_cells);
     first.counts = counts(&first.cells);
-    for summary in &mut first.summaries {
-        *summary = of_group(summary, sessions);
+    first.summaries = groups::groups(&first.summaries, sessions, plan);
+    if sessions.iter().any(|session| session.placebo.is_some()) {
+        first.placebo = groups::placebo(&first.placebo_cells, sessions);
     }
-    first.placebo = first.placebo.as_ref().map(|one| {
-        let flagged = first.placebo_cells.iter();
-        let flagged = flagged.filter(|cell| cell.verdict.is_change());
-        of_placebos(one, number(flagged.count()), sessions)
-    });
 }
 
 /// What an earlier run found of a comparison in a cell.
@@ -202,7 +201,7 @@ fn another_hour(
         p,
         mean: None,
         next,
-        apart: scatter.next_like(&metric.blocks, &[&metric.blocks]).ok()?,
+        scatter: Some(scatter),
     })
 }
 
@@ -624,37 +623,8 @@ fn hours(
         p: next.p_scaled(scale(level)),
         mean: Some(mean),
         next,
-        apart: next,
+        scatter: None,
     })
-}
-
-fn of_group(first: &GroupSummary, sessions: &[Comparison]) -> GroupSummary {
-    let same =
-        |other: &&GroupSummary| other.group == first.group && other.candidate == first.candidate;
-    let known: Vec<&GroupSummary> = { sessions.iter() }
-        .filter_map(|session| session.summaries.iter().find(same))
-        .collect();
-    let speed: Vec<Ratio> = known.iter().map(|one| one.throughput).collect();
-    let cost: Vec<Ratio> = known.iter().filter_map(|one| one.server_cpu).collect();
-    GroupSummary {
-        throughput: pooled(&speed).unwrap_or(first.throughput),
-        server_cpu: pooled(&cost).or(first.server_cpu),
-        ..first.clone()
-    }
-}
-
-fn of_placebos(first: &PlaceboSummary, flagged: u32, sessions: &[Comparison]) -> PlaceboSummary {
-    let known: Vec<&PlaceboSummary> = { sessions.iter() }
-        .filter_map(|session| session.placebo.as_ref())
-        .collect();
-    let speed: Vec<Ratio> = known.iter().map(|one| one.throughput).collect();
-    let cost: Vec<Ratio> = known.iter().filter_map(|one| one.server_cpu).collect();
-    PlaceboSummary {
-        throughput: pooled(&speed).unwrap_or(first.throughput),
-        server_cpu: pooled(&cost).or(first.server_cpu),
-        flagged,
-        ..first.clone()
-    }
 }
 
 fn number(value: usize) -> u32 {

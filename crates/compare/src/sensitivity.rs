@@ -1,10 +1,10 @@
 //! What a ratio depends on: the same cell under another condition.
 
-use crate::comparison::{CellComparison, Difference, Metric, Ratio};
+use crate::comparison::{CellComparison, Difference, Hours, Metric, Ratio};
 use crate::loads::ratio;
 use crate::thresholds::{LEVEL_DIFFERENT, MIN_BLOCKS};
 use deltabench_model::plan::Varied;
-use deltabench_stats::between::difference_between;
+use deltabench_stats::between::{Between, difference_between};
 
 /// A cell and candidate under another condition.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,13 @@ pub enum Depends {
     Unknown,
 }
 
+/// What a run of these blocks in another hour may differ by, on the log scale, if the condition does nothing.
+fn apart(hours: &Hours, there: &[f64], here: &[f64]) -> Between {
+    let known = hours.scatter.as_ref();
+    let found = known.and_then(|scatter| scatter.next_like(there, &[here]).ok());
+    found.unwrap_or(hours.next)
+}
+
 /// What another condition does to the throughput of a cell; `None` where it was not measured in both.
 ///
 /// Each condition is one run with its own load, so what loads and hours do by themselves has to be known from
@@ -57,7 +64,9 @@ pub fn sensitive(
     let centre = (there.ratio.estimate / here.ratio.estimate).ln();
     let of_blocks = ratio(centre, found.as_ref(), level.max(LEVEL_DIFFERENT));
     let hours = here.hours.as_ref();
-    let another = hours.map(|hours| ratio(centre, Some(&hours.apart.around(centre)), level));
+    let another = hours
+        .map(|hours| apart(hours, &there.blocks, &here.blocks))
+        .map(|apart| ratio(centre, Some(&apart.around(centre)), level));
     let against = match &another {
         Some(another) => of_blocks.outer(another),
         None => of_blocks,

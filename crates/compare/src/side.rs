@@ -83,6 +83,7 @@ impl Side {
             rates: all.rates(),
             latency: merged.curves(),
             costs: Vec::new(),
+            cost_rates: None,
             moved: Vec::new(),
             explanation: None,
             series: series(pairing),

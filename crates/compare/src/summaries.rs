@@ -4,7 +4,7 @@ use crate::comparison::{GroupSummary, PlaceboSummary, Ratio};
 use crate::levels::Levels;
 use crate::sample::BlockValue;
 use crate::side::Side;
-use deltabench_model::plan::{Group, Plan};
+use deltabench_model::plan::{Group, Plan, ServerId};
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::student::t_quantile;
 use deltabench_stats::summary::mean;
@@ -22,18 +22,30 @@ use std::collections::BTreeMap;
 /// Source: the variance that a joint block bootstrap estimates without its random part: Liang & Zeger
 ///         1986, clusters as sampling units; docs/sources/statistics.md#blocks.
 pub(crate) fn joint_ratio<'a>(cells: impl Iterator<Item = &'a [BlockValue]>) -> Option<Ratio> {
-    let cells: Vec<&[BlockValue]> = cells.filter(|cell| !cell.is_empty()).collect();
+    let of_cell = |cell: &[BlockValue]| {
+        let values = cell.iter().map(|value| (value.block, value.log_ratio));
+        values.collect()
+    };
+    joint(&cells.map(of_cell).collect::<Vec<_>>())
+}
+
+/// The same of log-ratios by block.
+pub(crate) fn joint(cells: &[Vec<(u32, f64)>]) -> Option<Ratio> {
+    let cells: Vec<&[(u32, f64)]> = { cells.iter() }
+        .filter(|cell| !cell.is_empty())
+        .map(Vec::as_slice)
+        .collect();
     let means: Vec<f64> = cells
         .iter()
-        .filter_map(|cell| mean(&cell.iter().map(|value| value.log_ratio).collect::<Vec<_>>()))
+        .filter_map(|cell| mean(&cell.iter().map(|(_, log)| *log).collect::<Vec<_>>()))
         .collect();
     let centre = mean(&means)?;
     let fewest = to_f64(count(cells.iter().map(|cell| cell.len()).min()?));
     let mut moves: BTreeMap<u32, f64> = BTreeMap::new();
     for (cell, mean) in std::iter::zip(&cells, &means) {
         let weight = 1.0 / to_f64(count(cells.len() * cell.len()));
-        for value in *cell {
-            *moves.entry(value.block).or_default() += weight * (value.log_ratio - mean);
+        for (block, log) in *cell {
+            *moves.entry(*block).or_default() += weight * (log - mean);
         }
     }
     let squares: f64 = moves.values().map(|by| by.powi(2)).sum();
@@ -51,8 +63,8 @@ pub(crate) fn joint_ratio<'a>(cells: impl Iterator<Item = &'a [BlockValue]>) -> 
     })
 }
 
-/// For each candidate: each group in the plan's order, then all cells.
-pub(crate) fn groups(plan: &Plan, sides: &[Side]) -> Vec<GroupSummary> {
+/// The means of a plan: for each candidate those of its groups in their order, then that of all cells.
+pub(crate) fn places(plan: &Plan) -> Vec<(ServerId, Option<Group>)> {
     let mut groups: Vec<Option<Group>> = Vec::new();
     for cell in &plan.cells {
         if !groups.contains(&Some(cell.group)) {
@@ -62,7 +74,13 @@ pub(crate) fn groups(plan: &Plan, sides: &[Side]) -> Vec<GroupSummary> {
     groups.push(None);
     let candidates = plan.candidates().into_iter();
     let pairs = candidates.flat_map(|server| groups.iter().map(move |&group| (server, group)));
-    pairs
+    pairs.collect()
+}
+
+/// For each candidate: each group in the plan's order, then all cells.
+pub(crate) fn groups(plan: &Plan, sides: &[Side]) -> Vec<GroupSummary> {
+    places(plan)
+        .into_iter()
         .filter_map(|(server, group)| {
             let members: Vec<&Side> = sides
                 .iter()

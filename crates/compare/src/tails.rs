@@ -82,7 +82,8 @@ fn told(cell: &CellComparison) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-fn ends(ratio: &Ratio) -> Option<String> {
+/// By how much a ratio is off, from the near end of its interval to the far one: `higher by 30 % to 61 %`.
+pub(crate) fn ends(ratio: &Ratio) -> Option<String> {
     let (low, high) = ratio.ci95?;
     let (word, near, far) = if ratio.estimate > 1.0 {
         ("higher", low, high)

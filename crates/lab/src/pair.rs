@@ -20,17 +20,20 @@ pub(crate) enum Kin {
 
 /// How much two servers have in common.
 fn kin(base: &PlannedServer, candidate: &PlannedServer) -> Kin {
-    let (one, other) = (&base.installation, &candidate.installation);
-    let variant = |of: &Installation| of.recipe.as_ref().map(|made| made.variant.clone());
     if version_key(base) == version_key(candidate) {
         Kin::Copy
-    } else if (one.engine, one.origin, branch(one)) == (other.engine, other.origin, branch(other))
-        && variant(one) == variant(other)
-    {
+    } else if are_near(&base.installation, &candidate.installation) {
         Kin::Near
     } else {
         Kin::Far
     }
+}
+
+/// Whether two builds are of one branch, and made alike.
+pub(crate) fn are_near(one: &Installation, other: &Installation) -> bool {
+    let variant = |of: &Installation| of.recipe.as_ref().map(|made| made.variant.clone());
+    (one.engine, one.origin, branch(one)) == (other.engine, other.origin, branch(other))
+        && variant(one) == variant(other)
 }
 
 /// The number of its branch: 18 of 18.6, 906 of 9.6.24.

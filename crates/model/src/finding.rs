@@ -147,6 +147,8 @@ kinds! {
     RemoteNotRestarted = "remote-not-restarted",
     /// Somebody's server was restarted meanwhile.
     RemoteRestarted = "remote-restarted",
+    /// Two servers that already run are one, under two names.
+    RemoteSame = "remote-same",
     /// Servers and client have to share cores.
     FewCores = "few-cores",
     /// CPU time is limited.

@@ -603,10 +603,25 @@ impl Plan {
         self.cells.get(id.index())
     }
 
-    /// The name of a server in tables and files: `base`, `placebo` or the candidate's resolved target.
+    /// What reports call a server: its own name, with a number if a server before it has the same one:
+    /// `postgres:18.6 (2)`. The placebo is the base again and has no name of its own.
+    pub fn called(&self, id: ServerId) -> String {
+        let Some(server) = self.server(id) else {
+            return "unknown".to_owned();
+        };
+        let name = server.name();
+        let before = self.servers.iter().take(id.index());
+        let same = before.filter(|one| one.role != Role::Placebo && one.name() == name);
+        match (server.role, same.count()) {
+            (Role::Placebo, _) | (_, 0) => name,
+            (_, before) => format!("{name} ({})", before + 1),
+        }
+    }
+
+    /// The name of a server in tables and files: `base`, `placebo` or what the candidate is called.
     pub fn server_name(&self, id: ServerId) -> String {
         match self.server(id) {
-            Some(s) if s.role == Role::Candidate => s.name(),
+            Some(s) if s.role == Role::Candidate => self.called(id),
             Some(s) if s.role == Role::Placebo => "placebo".to_owned(),
             _ => "base".to_owned(),
         }

@@ -220,6 +220,7 @@ fn cgroup_of(pid: u32, kind: CgroupKind) -> Result<PathBuf, ObserveError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use deltabench_testkit::not_tested;
 
     #[test]
     fn names_cannot_leave_the_parent_directory() {
@@ -255,13 +256,13 @@ mod tests {
     #[test]
     fn a_group_of_a_dead_maker_is_removed_once_it_is_old_and_no_other() {
         let Ok(parent) = cgroup_of(std::process::id(), CgroupKind::V1) else {
-            eprintln!("skipped: no cgroup v1");
+            not_tested("groups that were left over", "there is no cgroup v1");
             return;
         };
         let (dead, alive) = (u32::MAX, std::process::id());
         let of = |maker: u32| parent.join(format!("deltabench-{maker}-7"));
         if fs::create_dir(of(dead)).is_err() {
-            eprintln!("skipped: cgroups cannot be made here");
+            not_tested("groups that were left over", "cgroups cannot be made here");
             return;
         }
         fs::create_dir(of(alive)).unwrap();

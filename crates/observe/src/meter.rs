@@ -344,6 +344,7 @@ impl Threads {
 mod tests {
     use super::*;
     use deltabench_proc::ProcError;
+    use deltabench_testkit::not_tested;
     use std::io::{BufRead, BufReader, Write};
     use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -432,11 +433,7 @@ mod tests {
         let mut meter = match CpuMeter::open_with(shell.pid(), source, &label) {
             Ok(meter) => meter,
             Err(error) => {
-                eprintln!(
-                    "SKIPPED {}: {error} ({:?})",
-                    source.word(),
-                    std::error::Error::source(&error)
-                );
+                not_tested(&format!("CPU by {}", source.word()), error);
                 shell.end();
                 return;
             }

@@ -8,6 +8,7 @@ use crate::dump::reaching_out;
 use crate::request::Request;
 use crate::safety::Volatile;
 use crate::servers::{Member, Servers};
+use crate::session::why_refused;
 use crate::shape::Shape;
 use crate::timed::TupleFacts;
 use crate::verdict::{Outcome, Wanted, mean_rows, on_server, verdict};
@@ -89,9 +90,9 @@ impl Asked {
         for ((number, place), sqlstate) in written.violations {
             let objections = self.objections.get_mut(number);
             if let Some(entry) = objections.and_then(|row| row.get_mut(place)) {
+                let why = why_refused(&sqlstate);
                 *entry = Some(format!(
-                    "a constraint refuses it on the base ({sqlstate}): the tables have its row already, or \
-                     lacks one that it needs"
+                    "a constraint refuses it on the base ({sqlstate}): {why}"
                 ));
                 *self.dropped.entry(number).or_default() += 1;
             }

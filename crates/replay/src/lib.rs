@@ -47,6 +47,7 @@ pub use adopted::check_versions;
 pub use clock::{ClockWish, asks_for_time};
 pub use consent::Consent;
 pub use dump::{DumpError, DumpFile, LoadFailure, Loaded, Loading, Skipped, Survey, load, survey};
+pub use reach::is_of_sessions;
 pub use replay::{Answer, End, Kept, Stopped, load_again, replay};
 pub use request::{Data, DirectoryData, Request, Wish};
 pub use servers::is_ours;

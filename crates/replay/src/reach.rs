@@ -92,6 +92,17 @@ pub fn session(timeout_seconds: u32, tables: Tables) -> Vec<String> {
     SESSION.map(str::to_owned).into_iter().chain(own).collect()
 }
 
+/// Whether each session that replays has a value of our own for a setting, whatever the server's is. Of
+/// `datestyle` it has the style only: the order of day and month stays the user's.
+pub fn is_of_sessions(name: &str) -> bool {
+    let all = session(0, Tables::Kept);
+    let mut own = all.iter().filter_map(|statement| {
+        let (own, _) = statement.strip_prefix("SET ")?.split_once(" = ")?;
+        (own != "datestyle").then_some(own)
+    });
+    own.any(|own| name.eq_ignore_ascii_case(own))
+}
+
 /// Who replays a statement, with which path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Who {
@@ -355,6 +366,29 @@ const TABLES: &str = "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), c
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_sessions_set_is_no_choice_of_the_user_but_for_the_order_of_day_and_month() {
+        for own in [
+            "statement_timeout",
+            "DEFAULT_transaction_read_only",
+            "default_transaction_isolation",
+            "lock_timeout",
+            "bytea_output",
+        ] {
+            assert!(is_of_sessions(own), "{own}");
+        }
+        for theirs in [
+            "datestyle",
+            "extra_float_digits",
+            "timezone",
+            "work_mem",
+            "SET",
+            "",
+        ] {
+            assert!(!is_of_sessions(theirs), "{theirs}");
+        }
+    }
 
     #[test]
     fn a_problem_names_its_server() {

@@ -66,6 +66,17 @@ pub fn violates(sqlstate: &str) -> bool {
     sqlstate.starts_with(CONSTRAINTS)
 }
 
+/// Why a constraint refuses what is written, by its SQLSTATE.
+pub fn why_refused(sqlstate: &str) -> &'static str {
+    match sqlstate {
+        "23505" => "the tables have its row already",
+        "23P01" => "the tables have a row that excludes it",
+        "23503" => "the tables lack a row that it needs, or have one that needs its row",
+        "23502" | "23514" => "a value in it is not allowed there",
+        _ => "the tables or its values do not allow it",
+    }
+}
+
 /// Whether an error only says that other work was in the way.
 pub fn is_conflict(sqlstate: &str) -> bool {
     sqlstate.starts_with(CONFLICTS) || sqlstate == NO_LOCK
@@ -148,6 +159,16 @@ pub fn refused(error: &WireError) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_row_that_is_there_is_said_of_keys_alone() {
+        assert!(why_refused("23505").contains("its row already"));
+        assert!(why_refused("23503").contains("lack"));
+        for value in ["23514", "23502"] {
+            assert!(why_refused(value).contains("a value in it"), "{value}");
+        }
+        assert!(why_refused("23000").contains("do not allow it"));
+    }
 
     #[test]
     fn only_a_server_that_is_of_no_use_ends_the_rest_and_this_machine_is_no_difference() {

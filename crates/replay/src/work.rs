@@ -182,6 +182,7 @@ fn words(obstacle: Obstacle) -> &'static str {
             Kind::Call => "calls a procedure or runs a block of code",
             Kind::Read | Kind::Lock | Kind::Write => "cannot be replayed",
         },
+        Obstacle::Several => "is several statements in one message",
         Obstacle::Cut => "all its values were cut in the log (log_parameter_max_length)",
         Obstacle::NoValues => "its values are not in the log",
         Obstacle::Broken => {

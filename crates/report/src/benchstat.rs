@@ -12,7 +12,7 @@ use deltabench_model::plan::{CellId, DataState, Plan, ServerId};
 /// Shape: `BenchmarkPointQuery/clients=1 1 46728.97 ns/op 11000 server-cpu-ns/op 21400 ops/s`; configuration
 /// lines (`server: postgres:17.11`) apply to the lines after them. The number of iterations is 1: a block is
 ///        one measurement. What is withdrawn has a line `withdrawn: REASON` before it, which benchstat
-///        prints over a table of its own.
+///        prints over a table of its own. A count has a line per cell, with its instructions alone.
 /// Units: nanoseconds of wall time for an operation of all clients together, of CPU of the server for one
 ///        (left out where it is not known), counted instructions (likewise), and operations per second.
 ///
@@ -26,9 +26,11 @@ pub fn benchstat(comparison: &Comparison, plan: &Plan, context: &ReportContext) 
         "Unit ops/s better=higher".to_owned(),
     ];
     let cells: Vec<&CellComparison> = comparison.cells.iter().collect();
-    // The base stands in every candidate's cell; it is said once.
+    // The base stands in every candidate's cell; it is said once. A base alone has its placebo's.
     let mut base: Vec<&CellComparison> = Vec::new();
-    for cell in &cells {
+    let alone = comparison.placebo_cells.iter();
+    let alone = alone.filter(|_| cells.is_empty());
+    for cell in cells.iter().copied().chain(alone) {
         if base.iter().all(|seen| seen.cell != cell.cell) {
             base.push(cell);
         }
@@ -76,6 +78,8 @@ fn section(
         let withdrawn = withdrawn::of_cell(context, cell.cell);
         let instructions = counts.and_then(|counts| counts.of_cell(cell.cell, cell.candidate));
         let instructions = instructions.map(|found| format!(" {} instructions/op", counted(found)));
+        let without_time = instructions.as_ref().filter(|_| cell.rates.is_empty());
+        let without_time = without_time.map(|counted| format!("{name} 1{counted}"));
         let instructions = instructions.unwrap_or_default();
         lines.extend(
             withdrawn
@@ -92,6 +96,7 @@ fn section(
                 1e9 / rate
             )
         }));
+        lines.extend(without_time);
         // Without a value the key is gone.
         lines.extend(withdrawn.map(|_| "withdrawn:".to_owned()));
     }

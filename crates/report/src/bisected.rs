@@ -440,10 +440,10 @@ pub(crate) fn beside(culprit: &Culprit, bisected: &Bisected) -> Vec<String> {
             format!("between {:+.1} and {:+.1} %; ", low * 100.0, high * 100.0)
         });
         let layout = bisected.layout.map_or_else(String::new, |layout| {
-            format!(", if builds scatter by {}", share(layout))
+            format!(" and builds scatter by {}", share(layout))
         });
         format!(
-            "{ci95}the step is here with a probability of {}{layout}",
+            "{ci95}the step is here with a probability of {}, if it is one step{layout}",
             certainty(probability)
         )
     });

@@ -180,10 +180,13 @@ impl<'a> Conditions<'a> {
         servers
             .filter_map(|(id, server)| {
                 let burn_ns = server.burn_ns.filter(|burn_ns| *burn_ns > 0)?;
+                let (name, target) = (self.plan.server_name(id), resolved(self.plan, id));
+                let of = match name == target {
+                    true => name,
+                    false => format!("{name} ({target})"),
+                };
                 Some(format!(
-                    "{} ({}) burns {burn_ns} ns of CPU more for each message, on purpose",
-                    self.plan.server_name(id),
-                    resolved(self.plan, id)
+                    "{of} burns {burn_ns} ns of CPU more for each message, on purpose"
                 ))
             })
             .collect()

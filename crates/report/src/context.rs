@@ -8,7 +8,7 @@ use deltabench_model::explanation::ExplainedCell;
 use deltabench_model::figures::Figures;
 use deltabench_model::installation::{Build, Setting};
 use deltabench_model::invalidation::Invalidation;
-use deltabench_model::plan::{CellId, Plan, PlannedServer, ServerId};
+use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::sampled::SampledCell;
 
 /// Facts recorded with the run, for the report's provenance.
@@ -160,8 +160,8 @@ impl ReportContext {
     }
 }
 
-/// The resolved target of a server, with the settings that it alone has, for sentences.
+/// The resolved target of a server, with the settings that it alone has, for sentences; with a number if a
+/// server before it has the same name.
 pub fn resolved(plan: &Plan, id: ServerId) -> String {
-    plan.server(id)
-        .map_or_else(|| "unknown".to_owned(), PlannedServer::name)
+    plan.called(id)
 }

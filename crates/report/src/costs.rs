@@ -64,9 +64,7 @@ pub(crate) struct Figure {
 /// Source: docs/sources/sysbench-microbenchmarks.md#costs: every counter is divided by the rate that
 ///         is printed as `o/s`.
 pub(crate) fn figure(cell: &CellComparison, plan: &Plan, key: &str) -> Option<Figure> {
-    let units = plan
-        .cell(cell.cell)
-        .map_or(1.0, |cell| cell.published.per_operation);
+    let units = units(cell, plan);
     if key == Metric::Throughput.key() {
         let throughput = words::metric(cell, Metric::Throughput)?;
         return finite(Figure {
@@ -91,7 +89,8 @@ pub(crate) fn figure(cell: &CellComparison, plan: &Plan, key: &str) -> Option<Fi
 }
 
 /// On one side: per second what `report --costs` has for each operation, and what `iostat` says of the
-/// device.
+/// device. The rate is that of the blocks which the costs are from: the judged one may be of fresh blocks or
+/// of several sessions, and times a cost of others it is the rate of nothing.
 ///
 /// Units: as their heads say; `cpu/s` is percent of all cores, as `vmstat` has it.
 /// Source: docs/sources/sysbench-microbenchmarks.md#costs: the rate is the cost times the published rate.
@@ -101,7 +100,8 @@ pub(crate) fn per_second(
     side: fn(&Figure) -> f64,
 ) -> Vec<(&'static str, f64)> {
     let of = |key: &str| figure(cell, plan, key).as_ref().map(side);
-    let rate = |key: &str| Some(of(key)? * of(Metric::Throughput.key())?);
+    let speed = rates(cell, plan).as_ref().map(side);
+    let rate = |key: &str| Some(of(key)? * speed?);
     let each = |part: &str, requests: &str| {
         let requests = of(requests).filter(|requests| *requests > 0.0)?;
         Some(of(part)? / requests)
@@ -120,6 +120,24 @@ pub(crate) fn per_second(
     ];
     let known = |(name, value): (&'static str, Option<f64>)| Some((name, value?));
     all.into_iter().filter_map(known).collect()
+}
+
+/// Published units per second in the blocks of a cell's costs.
+fn rates(cell: &CellComparison, plan: &Plan) -> Option<Figure> {
+    let (base, candidate) = cell.cost_rates?;
+    let units = units(cell, plan);
+    finite(Figure {
+        base: base * units,
+        candidate: candidate * units,
+        ratio: None,
+        difference: None,
+    })
+}
+
+/// Published units of an operation.
+fn units(cell: &CellComparison, plan: &Plan) -> f64 {
+    plan.cell(cell.cell)
+        .map_or(1.0, |cell| cell.published.per_operation)
 }
 
 fn finite(figure: Figure) -> Option<Figure> {

@@ -92,7 +92,8 @@ pub(crate) fn foot(explanation: &Explanation) -> String {
             "accounted for: {} of {}, {:.0} %; ",
             signed(each(sum, explanation)),
             signed(each(candidate - base, explanation)),
-            share * 100.0
+            // Never `-0`.
+            (share * 100.0).round() + 0.0
         )
     });
     format!(
@@ -396,7 +397,7 @@ fn number(value: f64) -> String {
 
 fn signed(value: f64) -> String {
     let text = number(value);
-    if text.starts_with('-') {
+    if text.starts_with('-') || text == "0" {
         text
     } else {
         format!("+{text}")

@@ -7,11 +7,11 @@ use crate::context::{ReportContext, resolved};
 use crate::remarks::remarks;
 use crate::summary::summary;
 use crate::{differences, withdrawn, words};
-use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
+use deltabench_compare::comparison::{CellComparison, Comparison, Metric};
 use deltabench_compare::exit_code;
-use deltabench_compare::gate::{GateResult, gate_results};
+use deltabench_compare::gate::{GateResult, gate_reasons, gate_results};
 use deltabench_model::finding::Severity;
-use deltabench_model::plan::{Plan, ServerId};
+use deltabench_model::plan::{GatedMetric, Plan, ServerId};
 use deltabench_model::units::count;
 
 /// JUnit's XML: a test suite for each candidate, a test case for each of its cells, and one for the host.
@@ -23,14 +23,15 @@ use deltabench_model::units::count;
 /// | passes | passed; skipped if it was withdrawn |
 /// | fails | `failure` of type `regression` |
 /// | has no answer | `failure` of type `inconclusive`; skipped if the gate lets such cells pass |
+/// | lacks a figure that the gate asks for | `failure` of type `inconclusive` |
 /// | is not trusted | `failure` of type `unfit` |
 ///
 /// If nothing at all was measured, every case is an `error`.
 /// Source: the attributes and elements of the schema that Jenkins and others validate against; there are no
 ///         times in it, since a cell's rounds are spread over the whole run.
 pub fn junit(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> String {
-    let judged: Vec<(&CellComparison, GateResult)> =
-        std::iter::zip(&comparison.cells, gate_results(comparison)).collect();
+    let gate = std::iter::zip(gate_results(comparison), gate_reasons(comparison));
+    let judged: Vec<(&CellComparison, Gated)> = comparison.cells.iter().zip(gate).collect();
     let mut candidates = plan.candidates();
     if candidates.is_empty() {
         // A server that is measured alone: the host may be unfit all the same.
@@ -43,7 +44,7 @@ pub fn junit(comparison: &Comparison, plan: &Plan, context: &ReportContext) -> S
                 .iter()
                 .filter(|(cell, _)| cell.candidate == candidate);
             let cases =
-                cells.map(|(cell, result)| Case::cell(cell, *result, (comparison, plan, context)));
+                cells.map(|(cell, gated)| Case::cell(cell, gated, (comparison, plan, context)));
             Suite {
                 candidate,
                 cases: std::iter::once(Case::host(comparison))
@@ -73,6 +74,9 @@ enum Outcome {
     Error,
 }
 
+/// What a cell is to the gate, and what the gate has against it.
+type Gated = (GateResult, Vec<String>);
+
 struct Case {
     class: String,
     name: String,
@@ -84,7 +88,7 @@ struct Case {
 impl Case {
     fn cell(
         cell: &CellComparison,
-        result: GateResult,
+        (result, against): &Gated,
         (comparison, plan, context): (&Comparison, &Plan, &ReportContext),
     ) -> Self {
         let withdrawn = withdrawn::of_cell(context, cell.cell);
@@ -93,7 +97,9 @@ impl Case {
             _ if exit_code(comparison) == 5 => Outcome::Error,
             GateResult::Failed => Outcome::Failure("regression"),
             GateResult::Open if lenient => Outcome::Skipped,
-            GateResult::Open | GateResult::Unmeasured => Outcome::Failure("inconclusive"),
+            GateResult::Open | GateResult::Unmeasured | GateResult::Unknown => {
+                Outcome::Failure("inconclusive")
+            }
             GateResult::Untrusted => Outcome::Failure("unfit"),
             GateResult::Passed if withdrawn.is_some() => Outcome::Skipped,
             GateResult::Passed => Outcome::Passed,
@@ -102,21 +108,20 @@ impl Case {
             .map(|reason| format!("withdrawn ({reason})"))
             .into_iter()
             .collect();
+        // What the gate asks for comes first: the cell's own words are about throughput.
+        texts.extend(against.iter().cloned());
         texts.push(if cell.blocks == 0 {
             "not measured".to_owned()
         } else {
             words::judged(cell)
         });
         texts.extend(notes(cell, &comparison.stopping));
-        if result == GateResult::Open && cell.verdict == Verdict::Regression {
-            texts.push("not shown in the whole family of cells (Holm)".to_owned());
-        }
         Self {
             class: format!("deltabench.{}", cell.group.word()),
             name: Conditions::new(plan).name(cell),
             outcome,
             message: texts.join("; "),
-            output: output(cell, plan),
+            output: output(cell, comparison, plan),
         }
     }
 
@@ -257,14 +262,23 @@ fn skipped(cases: &[Case]) -> u64 {
 }
 
 /// The figures of a cell, a line each.
-fn output(cell: &CellComparison, plan: &Plan) -> Vec<String> {
+///
+/// Shape: p95, p99.9 and the longest operation only where the gate asks for them.
+fn output(cell: &CellComparison, comparison: &Comparison, plan: &Plan) -> Vec<String> {
     let metrics = [
-        ("throughput", Metric::Throughput),
-        ("CPU/op", Metric::ServerCpuPerOperation),
-        ("p50", Metric::LatencyP50),
-        ("p99", Metric::LatencyP99),
+        ("throughput", Metric::Throughput, None),
+        ("CPU/op", Metric::ServerCpuPerOperation, None),
+        ("p50", Metric::LatencyP50, None),
+        ("p95", Metric::LatencyP95, Some(GatedMetric::P95)),
+        ("p99", Metric::LatencyP99, None),
+        ("p99.9", Metric::LatencyP999, Some(GatedMetric::P999)),
+        ("longest", Metric::LatencyMax, Some(GatedMetric::Longest)),
     ];
-    let figures = metrics.into_iter().filter_map(|(name, metric)| {
+    let asked = &comparison.gate.metrics;
+    let shown = metrics
+        .into_iter()
+        .filter(|(.., only)| only.is_none_or(|metric| asked.contains(&metric)));
+    let figures = shown.filter_map(|(name, metric, _)| {
         let value = words::metric(cell, metric)?;
         let difference = differences::written(cell, metric, plan);
         let difference = difference.map(|text| format!(", {text}"));
@@ -277,6 +291,15 @@ fn output(cell: &CellComparison, plan: &Plan) -> Vec<String> {
         ))
     });
     let mut lines: Vec<String> = figures.collect();
+    let counts = comparison.instructions.as_ref();
+    let counted = counts.and_then(|counts| counts.of_cell(cell.cell, cell.candidate));
+    lines.extend(counted.map(|found| {
+        let change = 100.0 * (found.ratio - 1.0);
+        format!(
+            "instr/op: {:.4} ({:.0} → {:.0} instructions), {change:+.2} %",
+            found.ratio, found.base.per_op, found.counted.per_op
+        )
+    }));
     lines.extend(
         cell.explanation
             .iter()

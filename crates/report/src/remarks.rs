@@ -34,6 +34,10 @@ pub(crate) fn remarks(
 ) -> Vec<String> {
     let conditions = Conditions::new(plan);
     let mut list: Vec<String> = gate_line(comparison, plan).into_iter().collect();
+    // The rest is about time: a count has no placebo, no sample, and none of what layout does.
+    if comparison.counted_alone().is_some() {
+        return list;
+    }
     list.extend(multiplicity(comparison));
     list.extend(hours::doubts(plan, context));
     list.extend(hours::unknown(comparison, plan, context));

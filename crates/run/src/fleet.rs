@@ -46,7 +46,7 @@ const PADDING: &str = "DELTABENCH_PADDING";
 /// Lines of a server's log that a problem shows.
 const LOG_LINES: usize = 20;
 
-/// How often a pause looks for an interruption.
+/// How often a pause, or set-up work, looks for an interruption.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// All servers of a run: clusters of its own, and schemas on servers that were there before.

@@ -12,7 +12,7 @@ pub use crate::request::{Jobs, Request, Selection, ServerWish};
 use crate::session::benchmark::Benchmark;
 use deltabench_model::installation::Remote;
 use deltabench_model::plan::{
-    Cell, DataSize, PLAN_FORMAT, Placement, Plan, Role, Stopping, WorkloadSource,
+    Cell, DataSize, Gate, PLAN_FORMAT, Placement, Plan, Role, Stopping, WorkloadSource,
 };
 use deltabench_model::problem::Problem;
 use deltabench_model::timing::{BLOCKS, SLICE_MS, VISIT_SECONDS};
@@ -80,7 +80,7 @@ pub fn plan(
         timing: request.timing,
         placement_single,
         placement_multi,
-        delta: request.delta.unwrap_or(DELTA_WIDEST),
+        delta: widest_delta(request.delta, &request.gate),
         delta_from_noise: request.delta.is_none(),
         checksums: request.checksums,
         settings: request.settings,
@@ -112,6 +112,13 @@ pub fn plan(
     Ok(plan)
 }
 
+/// The δ of a plan: the asked one, but not above the margin that a gate asks about. A look would end a cell
+/// at "no change" within a larger one, with the question of the margin open.
+fn widest_delta(asked: Option<f64>, gate: &Gate) -> f64 {
+    let margin = gate.not_worse_than.unwrap_or(f64::INFINITY);
+    asked.map_or(DELTA_WIDEST, |delta| delta.min(margin))
+}
+
 /// Refuses probes where no client can make them.
 fn check_probes(plan: &Plan) -> Result<(), Problem> {
     let probed = plan.cells.iter().any(|cell| plan.probes_core(cell));
@@ -121,8 +128,8 @@ fn check_probes(plan: &Plan) -> Result<(), Problem> {
     Err(Problem::new("--probes has nothing to probe")
         .detail("probes need a closed loop of one client on the core of a server that runs here")
         .hint(
-            "leave --probes (in a file: `probes`) out, or measure one client without --rate, --pin and cold \
-             caches",
+            "leave --probes (in a file: `probes`) out, or measure one client without --rate, --pin, \
+             --placement split, --sustained and cold caches",
         ))
 }
 
@@ -334,15 +341,18 @@ pub fn check_connections(
     if needed <= limit {
         return Ok(());
     }
+    // A value of its own wins.
+    let instead = match own.iter().any(|(name, _)| name == "max_connections") {
+        true => format!("its own max_connections={needed} (--candidate-set, or in the file)"),
+        false => format!("--set max_connections={needed}"),
+    };
     Err(Problem::new(format!(
         "{clients} clients do not fit under max_connections = {limit}"
     ))
     .detail(format!(
         "they make {most} connections, and {SPARE_CONNECTIONS} stay free for set-up work"
     ))
-    .hint(format!(
-        "use fewer clients, or --set max_connections={needed}"
-    )))
+    .hint(format!("use fewer clients, or {instead}")))
 }
 
 /// `max_connections` after the asked settings.
@@ -424,6 +434,22 @@ pub(crate) mod tests {
         let mut apart = cells(&[1, 4]);
         apart[1].workload = "scan".to_owned();
         assert_eq!(of_curves(default, &apart), default);
+    }
+
+    #[test]
+    fn an_asked_delta_is_at_most_the_margin_of_the_gate() {
+        let of = |asked, margin| {
+            let gate = Gate {
+                not_worse_than: margin,
+                ..Gate::default()
+            };
+            widest_delta(asked, &gate)
+        };
+        let same = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found}");
+        same(of(Some(0.05), Some(0.03)), 0.03);
+        same(of(Some(0.02), Some(0.03)), 0.02);
+        same(of(Some(0.05), None), 0.05);
+        same(of(None, Some(0.03)), DELTA_WIDEST);
     }
 
     #[test]

@@ -122,7 +122,8 @@ impl Drop for ThawGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use deltabench_proc::{Process, has_ended};
+    use crate::process::does_nothing;
+    use deltabench_proc::Process;
     use std::time::Duration;
 
     /// A shell with a child that writes a line each 10 ms.
@@ -172,13 +173,45 @@ mod tests {
         assert!(grows(directory.path()));
         let frozen = FrozenServer::of(server.id()).unwrap();
         let tree = process_tree(server.id()).unwrap();
-        assert!(tree.len() >= 2 && tree.iter().all(|pid| stopped(*pid) || has_ended(*pid)));
+        let stat = |pid: u32| Process::of(pid).stat();
+        let idle = |pid: &u32| stat(*pid).is_none_or(|stat| does_nothing(*pid, &stat));
+        assert!(tree.len() >= 2 && tree.iter().all(idle));
         let before = length(directory.path());
         std::thread::sleep(Duration::from_millis(100));
         assert_eq!(length(directory.path()), before);
         drop(frozen);
         assert!(grows(directory.path()));
         end(server);
+    }
+
+    /// Waits in the kernel for a child that has stopped itself before it became another program.
+    const WAITS_FOR_CHILD: &str = "#include <signal.h>\n#include <unistd.h>\n\
+        int main(void) { if (vfork() == 0) { raise(SIGSTOP); _exit(0); } \
+        for (;;) { write(1, \"x\", 1); usleep(10000); } }";
+
+    #[test]
+    fn a_process_that_waits_for_a_stopped_child_is_frozen_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let (source, program) = (directory.path().join("w.c"), directory.path().join("w"));
+        std::fs::write(&source, WAITS_FOR_CHILD).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.arg("-w").arg("-o").arg(&program).arg(&source);
+        assert!(compiler.status().unwrap().success());
+        let out = std::fs::File::create(directory.path().join("out")).unwrap();
+        let parent = Command::new(&program).stdout(out).spawn().unwrap();
+        let children = || process_tree(parent.id()).unwrap().into_iter().skip(1);
+        let began = Instant::now();
+        while !children().any(stopped) {
+            assert!(began.elapsed() < FREEZE_LIMIT);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let began = Instant::now();
+        let frozen = FrozenServer::of(parent.id()).unwrap();
+        assert!(began.elapsed() < FREEZE_LIMIT);
+        assert!(!stopped(parent.id()) && length(directory.path()) == 0);
+        drop(frozen);
+        assert!(grows(directory.path()));
+        end(parent);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::counter::COUNTED_MARK;
 use crate::kernel;
-use deltabench_proc::{Process, process_ids};
+use deltabench_proc::{Process, Stat, process_ids, process_tree};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -116,7 +116,7 @@ pub(crate) fn wait_until_stopped(pid: u32, deadline: Instant) -> Result<(), Stri
     loop {
         match Process::of(pid).stat() {
             None => return Ok(()),
-            Some(stat) if stat.has_ended() || stat.is_stopped() => return Ok(()),
+            Some(stat) if does_nothing(pid, &stat) => return Ok(()),
             Some(_) if Instant::now() >= deadline => {
                 return Err(format!(
                     "process {pid} did not stop within {} s",
@@ -128,6 +128,21 @@ pub(crate) fn wait_until_stopped(pid: u32, deadline: Instant) -> Result<(), Stri
         std::thread::sleep(pause);
         pause = (pause * 2).min(longest);
     }
+}
+
+/// Whether a process that was told to stop works no more.
+///
+/// One that has begun another program by vfork(2) or posix_spawn(3) waits in the kernel until its child runs
+/// that. A child that was stopped before never does, and so its parent is never seen as stopped. It stops as
+/// soon as the child goes on, before it does anything.
+pub(crate) fn does_nothing(pid: u32, stat: &Stat) -> bool {
+    stat.has_ended() || stat.is_stopped() || stat.state == b'D' && has_stopped_child(pid)
+}
+
+fn has_stopped_child(pid: u32) -> bool {
+    let tree = process_tree(pid).unwrap_or_default().into_iter();
+    let mut stats = tree.filter_map(|child| Process::of(child).stat());
+    stats.any(|child| child.parent == pid && child.is_stopped())
 }
 
 /// A process of a server of ours that does nothing until this is dropped, or until it is thawed.

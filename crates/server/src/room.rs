@@ -60,7 +60,10 @@ pub fn check_room(
                 megabytes(need_memory_bytes),
                 megabytes(available)
             ))
-            .hint("ask for fewer rows or tables (--rows, --tables), or compare fewer targets at a time"));
+            .hint(
+                "give each server less (shared_buffers, --memory), ask for fewer rows or tables (--rows, \
+                 --tables), or compare fewer targets at a time",
+            ));
     }
     Ok(())
 }

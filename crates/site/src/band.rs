@@ -103,9 +103,14 @@ impl Scale<'_> {
     }
 
     fn y(&self, log: f64) -> f64 {
+        self.y_of(log.exp_m1())
+    }
+
+    /// Where a difference is that is given as a share.
+    fn y_of(&self, share: f64) -> f64 {
         let Size { height, edge, .. } = self.size;
-        let share = ((log.exp() - 1.0) / self.far).clamp(-1.0, 1.0);
-        round(height / 2.0 - share * (height / 2.0 - edge))
+        let part = (share / self.far).clamp(-1.0, 1.0);
+        round(height / 2.0 - part * (height / 2.0 - edge))
     }
 }
 
@@ -165,16 +170,35 @@ fn far(points: &[Point]) -> f64 {
     ends.min(3.0 * most)
 }
 
+/// The figures of an axis that reaches this far on both sides. Nothing is lower than -100 %.
+pub(crate) fn ticks(far: f64) -> [f64; 3] {
+    [far, 0.0, -far.min(1.0)]
+}
+
 fn axis(scale: &Scale<'_>) -> Markup {
     let Size { width, left, .. } = scale.size;
-    let y = |share: f64| scale.y(share.ln_1p());
+    let y = |share: f64| scale.y_of(share);
     html! {
-        @for share in [scale.far, 0.0, -scale.far] {
+        @for share in ticks(scale.far) {
             line.(if share == 0.0 { "equal" } else { "tick" }) x1=(left) x2=(width)
                 y1=(y(share)) y2=(y(share)) {}
             text x=(left - 8.0) y=(round(y(share) + 4.0)) text-anchor="end" {
                 @if share == 0.0 { "equal" } @else { (signed(share)) }
             }
+        }
+    }
+}
+
+/// Letters of a name below the chart: two of them have room beside each other.
+const LETTERS: usize = 52;
+
+/// A name that may be too long for its place, with the whole of it where somebody points at it.
+fn short(name: &str) -> Markup {
+    let cut = name.char_indices().nth(LETTERS).map(|(at, _)| at);
+    html! {
+        @match cut.and_then(|at| name.get(..at)) {
+            Some(start) => { title { (name) } (start.trim_end()) "…" },
+            None => (name),
         }
     }
 }
@@ -190,8 +214,10 @@ fn names(points: &[Point], size: &Size) -> Markup {
     let ends = points.first().zip(points.last());
     html! {
         @if let Some((first, last)) = ends.filter(|_| points.len() > 1) {
-            text x=(left) y=(height - 4.0) { (first.name) }
-            text x=(width - 4.0) y=(height - 4.0) text-anchor="end" { (last.name) }
+            text x=(left) y=(height - 4.0) { (short(&first.name)) }
+            text x=(width - 4.0) y=(height - 4.0) text-anchor="end" {
+                (short(&last.name))
+            }
         }
     }
 }
@@ -284,6 +310,42 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("NaN"));
+    }
+
+    #[test]
+    fn a_version_twice_as_fast_has_an_axis_that_ends_at_minus_100() {
+        let points = [point(0.0, 0.0, 0), point(1.0, 2.2_f64.ln(), 0)];
+        let text = band(&points, &[], &LARGE, "levels").into_string();
+        assert!(!text.contains("NaN"), "{text}");
+        assert!(text.contains(">-100.0 %</text>"), "{text}");
+        // The lower figure is below the line of equal.
+        let scale = Scale {
+            size: &LARGE,
+            first: 0.0,
+            last: 1.0,
+            far: far(&points),
+        };
+        let [high, equal, low] = ticks(scale.far).map(|share| scale.y_of(share));
+        assert!(high < equal && equal < low, "{high} {equal} {low}");
+        assert!((equal - scale.y(0.0)).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn long_names_do_not_lie_on_each_other() {
+        let long = |x: f64| Point {
+            name: format!("postgres:18.6 ({})", "ü = off, ".repeat(60)),
+            ..point(x, 0.0, 0)
+        };
+        let text = band(&[long(0.0), long(1.0)], &[], &LARGE, "levels").into_string();
+        let shown: Vec<&str> = { text.split("</title>").skip(1) }
+            .filter_map(|rest| rest.split_once("</text>").map(|(name, _)| name))
+            .filter(|name| name.starts_with("postgres"))
+            .collect();
+        assert_eq!(shown.len(), 2, "{text}");
+        for name in shown {
+            assert!(name.chars().count() <= LETTERS + 1 && name.ends_with('…'));
+        }
+        assert!(text.contains(&"ü = off, ".repeat(60)), "{text}");
     }
 
     #[test]

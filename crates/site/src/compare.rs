@@ -197,7 +197,7 @@ pub(crate) fn page(
                 (table::table(one, lab, links))
             }
         }
-        @if found.iter().any(|one| !one.cells.is_empty()) { (table::legend()) }
+        @if found.iter().any(|one| !one.cells.is_empty()) { (table::legend(&found)) }
         @if !missing.is_empty() {
             section #missing {
                 h2 { "What cannot be compared" }

@@ -212,6 +212,8 @@ fn read(value: &str) -> String {
     let mut rest = value.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         let hex = after.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
+        // A number may have a sign before it, and a byte of an address has none.
+        let hex = hex.filter(|hex| hex.bytes().all(|digit| digit.is_ascii_hexdigit()));
         let byte = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
         match (first, byte) {
             (b'%', Some(byte)) => {
@@ -323,6 +325,12 @@ mod tests {
         for path in bad {
             assert_eq!(Route::of_path(path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn only_two_digits_after_a_percent_sign_are_a_byte() {
+        assert_eq!(read("a+b%3A%41%2b"), "a b:A+");
+        assert_eq!(read("5%+5%zz%é%4"), "5% 5%zz%é%4");
     }
 
     #[test]

@@ -52,8 +52,13 @@ pub(crate) fn page(lab: &mut Lab, name: &str, links: &Links) -> Result<Option<Pa
     ))))
 }
 
-/// What a run has to do with the rest of the lab.
+/// What a run has to do with the rest of the lab, and its state.
 pub(crate) fn about(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
+    around(Some(state(entry, lab)), entry, lab, links)
+}
+
+/// The same without a state where the page has one that goes on while this would stay.
+fn around(state: Option<Markup>, entry: &Entry, lab: &Lab, links: &Links) -> Markup {
     let parts: Vec<&Entry> = lab.belonging_to(&entry.name).collect();
     let (newest, times) = lab.same_versions(entry, TIMES);
     let mut servers = entry
@@ -63,8 +68,10 @@ pub(crate) fn about(entry: &Entry, lab: &Lab, links: &Links) -> Markup {
     html! {
         div.about {
             p {
-                (state(entry, lab))
-                @if let Some(host) = &entry.host { ", on " (host_link(host, lab, links)) }
+                @if let Some(state) = &state { (state) }
+                @if let Some(host) = &entry.host {
+                    @if state.is_some() { ", " } "on " (host_link(host, lab, links))
+                }
                 @if let Some(name) = &entry.execution {
                     ", part of " a href=(links.to(&Route::Execution(name.clone()))) { (name) }
                 }
@@ -162,7 +169,7 @@ pub(crate) fn live(lab: &Lab, name: &str, links: &Links) -> Result<Option<Page>,
             }
         }
         p.muted { "Verdicts are shown after the run, because an analysis would disturb it." }
-        (about(entry, lab, links))
+        (around(None, entry, lab, links))
     };
     let frame = Frame {
         title: &entry.name,

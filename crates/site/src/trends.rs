@@ -10,6 +10,7 @@ use crate::lab::{Lab, METRICS};
 use crate::route::{Links, Route};
 use crate::written::Page;
 pub(crate) use cell::page;
+use deltabench_compare::thresholds::HOURS_ASSUMED;
 use deltabench_lab::{HostTrend, TrendCell, store_problem};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
@@ -21,6 +22,16 @@ use std::collections::BTreeMap;
 
 /// Characters of a key that tell two cells of one name apart.
 const SHORT: usize = 8;
+
+/// What levels rest on where a host has measured too little again.
+fn assumed() -> String {
+    format!(
+        "too little was measured again, and hours are taken to differ by about {:.1} % (standard deviation) \
+         for all versions alike. On a virtual machine versions of two branches may differ by more: what the \
+         report of a run says of another hour allows for that, and is wider.",
+        100.0 * HOURS_ASSUMED
+    )
+}
 
 /// The pages of all cells.
 ///

@@ -262,22 +262,24 @@ impl Store {
     }
 
     /// Blocks in which all was measured, and visits; where blocks are passes those of all servers, and good
-    /// records. Not every block of a replay has all of its statements, so one that has begun counts.
+    /// records. Not every block of a replay has all of its statements, so one that has begun counts: a visit
+    /// is a record of each server.
     pub(crate) fn progress_of(&self, run: i64, plan: &Plan) -> Result<(u64, u64), StoreError> {
         if let Some(file) = self.sealed_file(run)? {
             return Ok(file.done);
         }
-        let passes = plan.work.has_passes();
-        let (done, whole): (Vec<u32>, usize) = if passes {
+        let (done, whole): (Vec<u32>, usize) = if plan.work.has_passes() {
             let records = self.collect_bulk(run, GOOD_RECORDS, [run], |row| row.get(0))?;
             (records, plan.cells.len() * plan.servers.len())
+        } else if plan.work.replay().is_some() {
+            let servers = i64::try_from(plan.servers.len()).unwrap_or(i64::MAX);
+            let visits =
+                self.collect_bulk(run, VISITS_OF_REPLAY, [run, servers], |row| row.get(0))?;
+            (visits, 1)
         } else {
             let visits = self.visits_of(run)?;
-            let takes_turns = plan.work.replay().is_some();
-            (
-                visits.into_iter().map(|(block, _)| block).collect(),
-                if takes_turns { 1 } else { plan.cells.len() },
-            )
+            let blocks = visits.into_iter().map(|(block, _)| block);
+            (blocks.collect(), plan.cells.len())
         };
         let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
         for block in &done {
@@ -452,6 +454,10 @@ const SELECT_RUNS: &str = "select r.id, r.name, r.plan, r.started_unix_ms, s.sta
 /// The blocks of good records; of two of the same place only the later one.
 const GOOD_RECORDS: &str = "select block from record where run = ?1 and void is null and id in \
     (select max(id) from record where run = ?1 group by kind, block, cell, server)";
+
+/// The block of each statement that was visited on all servers, once for each.
+const VISITS_OF_REPLAY: &str = "select block from record where run = ?1 and void is null \
+    group by block, cell having count(distinct server) >= ?2";
 
 /// How many runs an error message lists.
 const LISTED: usize = 8;

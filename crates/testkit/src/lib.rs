@@ -16,6 +16,7 @@ pub mod kinds;
 pub mod labs;
 pub mod ledger;
 pub mod small_run;
+pub mod untested;
 pub mod year;
 
 pub use cluster::Cluster;
@@ -23,3 +24,4 @@ pub use fake::{Authentication, Behaviour, FakeServer, Record, Trouble};
 pub use installations::{installations, whole_installation};
 pub use kinds::small_insert;
 pub use ledger::ledger_lines;
+pub use untested::not_tested;

@@ -436,7 +436,7 @@ mod tests {
     #[test]
     fn what_the_machine_runs_around_its_own_updates_is_not_run() {
         if !Path::new("/usr/bin/apt-get").exists() {
-            eprintln!("skipped: no apt-get here");
+            deltabench_testkit::not_tested("updates through apt-get", "there is none here");
             return;
         }
         let dir = tempfile::tempdir().unwrap();

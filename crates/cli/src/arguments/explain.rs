@@ -21,7 +21,8 @@ pub struct Explain {
     #[arg(short = 'f', long = "workload", value_name = "FILE")]
     pub workloads: Vec<PathBuf>,
     /// Most lines of each cell
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = 12,
+        value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: u32,
     /// Also sample in which functions the servers' time goes, in a separate run
     #[arg(long)]

@@ -176,6 +176,11 @@ impl Format {
     pub fn is_text(self) -> bool {
         matches!(self, Self::House(deltabench_report::Format::Text))
     }
+
+    /// Whether it is the JSON contract.
+    pub fn is_json(self) -> bool {
+        matches!(self, Self::House(deltabench_report::Format::Json(_)))
+    }
 }
 
 /// Every form, those of kinds last.

@@ -150,7 +150,7 @@ pub struct Ending {
     /// Act as a gate that passes only if every cell excludes a loss of more than this
     #[arg(long, value_name = "PERCENT")]
     pub not_worse_than: Option<String>,
-    /// What a gate does with cells that have no answer
+    /// What a gate, and the exit code without one, do with cells that have no answer
     #[arg(long, value_enum, default_value_t = InconclusiveWord::Fail)]
     pub on_inconclusive: InconclusiveWord,
 }

@@ -33,6 +33,11 @@ impl Range {
     ///
     /// Errors: a range that lacks a part; a target that is none.
     pub fn read(words: &[String]) -> Result<Option<Self>, Problem> {
+        let address = |word: &&String| word.starts_with("dsn:") || word.contains("://");
+        for word in words.iter().filter(address) {
+            // First, because it refuses what may hold a password, and does not repeat it.
+            word.parse::<TargetSpec>()?;
+        }
         match words {
             [one] => match one.split_once(':') {
                 Some(("git", rest)) => Self::commits(one, rest).map(Some),
@@ -206,7 +211,24 @@ mod tests {
             assert!(hint.unwrap().contains("BASE..CANDIDATE"), "{words:?}");
         }
         assert!(read(&["postgres:x..17.1"]).is_err());
+        let server = read(&["dsn:postgres://me@h/d"]).unwrap_err();
+        assert!(server.hint.unwrap().contains("BASE..CANDIDATE"));
         assert!(read(&["nonsense", "postgres:17"]).is_err());
+    }
+
+    #[test]
+    fn a_password_is_not_repeated() {
+        for words in [
+            &["dsn:postgres://me:hunter2@h/d..postgres:18"][..],
+            &["dsn:host=h password=hunter2"],
+            &["git:https://me:hunter2@h/pg@a..b"],
+            &["postgres://me:hunter2@h/a..b"],
+            &["postgres:17", "dsn:postgres://me:hunter2@h/d..e"],
+            &["postgres:17", "path:ssh://me:hunter2@h/.."],
+        ] {
+            let refused = read(words).unwrap_err().to_string();
+            assert!(!refused.contains("hunter2"), "{refused}");
+        }
     }
 
     fn between(base: &str, candidate: &str) -> Result<String, Problem> {

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use deltabench_compare::thresholds::MIN_BLOCKS;
 use deltabench_kinds::{run_half, show_half};
 use deltabench_model::counts::CountedAfter;
-use deltabench_model::plan::{CellId, Plan, ServerId};
+use deltabench_model::plan::{CellId, Plan, Role, ServerId};
 use deltabench_model::problem::Problem;
 use deltabench_model::units::count;
 use deltabench_observe::own_affinity;
@@ -29,9 +29,9 @@ pub fn show(lines: &[String], alone: bool) -> Result<(), Failure> {
 /// `rocksdb:6.29.5 (base), rocksdb:6.29.5 (placebo), rocksdb:10.2.1`.
 pub fn sides(plan: &Plan) -> String {
     let names = ServerId::each().zip(&plan.servers);
-    let names = names.map(|(id, server)| match plan.server_name(id) {
-        name if name == server.name() => name,
-        role => format!("{} ({role})", server.name()),
+    let names = names.map(|(id, server)| match server.role {
+        Role::Candidate => plan.called(id),
+        Role::Base | Role::Placebo => format!("{} ({})", server.name(), plan.server_name(id)),
     });
     names.collect::<Vec<_>>().join(", ")
 }
@@ -112,7 +112,9 @@ pub fn client(plan: &Plan, cores: &[usize]) -> Option<String> {
 fn after(plan: &Plan, follows: &Follows) -> impl Iterator<Item = String> + use<> {
     let again = "  then     changes of at most 5 % again, not in this time";
     let varied = "  then     changes under other conditions, not in this time";
-    let counted = plan.observing.counted_after.map(|wanted| match wanted {
+    let compared = !plan.candidates().is_empty();
+    let counted = plan.observing.counted_after.filter(|_| compared);
+    let counted = counted.map(|wanted| match wanted {
         CountedAfter::Changed => {
             format!("  then     instructions of the cells that changed, at most {SECONDS} s more")
         }

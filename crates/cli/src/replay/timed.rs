@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::request::{percent, time};
 use crate::store::{open, store_problem};
-use crate::targets::check_still_there;
+use crate::targets::hold_binaries;
 use deltabench_capture::Capture;
 use deltabench_kinds::replay::{Loaded, NO_MEMBERS, PlanWish, Replay, add_times, plan};
 use deltabench_lab::Judged;
@@ -275,7 +275,7 @@ pub fn resume(
     let mut replayed = read(&json_file(run, config)).map_err(Failure::Refused)?;
     replayed.go_on();
     let lock = bench.store.lock_run(run).map_err(Failure::Refused)?;
-    check_still_there(plan).map_err(Failure::Refused)?;
+    hold_binaries(plan).map_err(Failure::Refused)?;
     let capture_path = PathBuf::from(&setup.capture.path);
     let found = super::sha256(&capture_path).map_err(Failure::Refused)?;
     same_file(&setup.capture, found.as_deref()).map_err(Failure::Refused)?;

@@ -98,6 +98,16 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
+/// A report of the run or execution in this form. Only the JSON has versions.
+fn report(name: &str, form: &str) -> String {
+    let version = if form == "json" {
+        " --json-version 1"
+    } else {
+        ""
+    };
+    format!("report {name} --format {form}{version}")
+}
+
 /// All that is asked of the lab.
 fn asked(runs: &[String], executions: &[String]) -> Vec<Asked> {
     let mut asked: Vec<Asked> = Vec::new();
@@ -111,10 +121,7 @@ fn asked(runs: &[String], executions: &[String]) -> Vec<Asked> {
     );
     for run in runs {
         for form in FORMS {
-            ask(
-                format!("{run}/report.{form}"),
-                format!("report {run} --format {form} --json-version 1"),
-            );
+            ask(format!("{run}/report.{form}"), report(run, form));
         }
         ask(format!("{run}/costs"), format!("report {run} --costs"));
         ask(format!("{run}/delta"), format!("report {run} --delta 10"));
@@ -125,8 +132,10 @@ fn asked(runs: &[String], executions: &[String]) -> Vec<Asked> {
     }
     for execution in executions {
         for form in FORMS_OF_SEVERAL {
-            let command = format!("report {execution} --format {form} --json-version 1");
-            ask(format!("{execution}/report.{form}"), command);
+            ask(
+                format!("{execution}/report.{form}"),
+                report(execution, form),
+            );
         }
         ask(
             format!("{execution}/by-part"),

@@ -90,6 +90,27 @@ fn servers_that_work_without_a_break_run_one_at_a_time() {
 }
 
 #[test]
+fn a_budget_does_not_shorten_passes_whose_length_was_chosen() {
+    let lab = Lab::new();
+    let asked = [
+        "orders",
+        "postgres:18",
+        "--sustained",
+        "5m",
+        "--only",
+        "mix",
+    ];
+    let output = lab.run(&[&asked[..], &["--budget", "2m", "--dry-run"]].concat());
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("2 min is too short for verdicts") || said.contains("120 s"),
+        "{said}"
+    );
+    assert!(!said.contains("instead of"), "{said}");
+}
+
+#[test]
 fn what_means_nothing_is_refused_before_anything_starts() {
     let lab = Lab::new();
     let refused = |arguments: &[&str]| {

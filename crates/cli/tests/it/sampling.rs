@@ -4,6 +4,7 @@ use crate::lab::{Lab, join, text};
 use deltabench_model::sampled::{KIND, SampledStacks};
 use deltabench_observe::profile::may_sample;
 use deltabench_store::Store;
+use deltabench_testkit::not_tested;
 use std::collections::{BTreeMap, BTreeSet};
 
 const RUN: [&str; 15] = [
@@ -27,7 +28,7 @@ const RUN: [&str; 15] = [
 #[test]
 fn every_server_is_sampled_in_every_block_and_no_sampled_slice_counts() {
     if let Err(refused) = may_sample(false) {
-        eprintln!("skipped: {refused}");
+        not_tested("--sample", refused);
         return;
     }
     let lab = Lab::new();

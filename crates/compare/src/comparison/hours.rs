@@ -1,7 +1,7 @@
 //! What is known of a ratio beyond the hour in which it was measured.
 
 use super::{MetricComparison, Ratio, Verdict};
-use deltabench_stats::between::Between;
+use deltabench_stats::between::{Between, Scatter};
 use deltabench_stats::summary::mean;
 use std::collections::BTreeMap;
 
@@ -34,8 +34,8 @@ pub struct Hours {
     pub(crate) mean: Option<Between>,
     /// Another hour, on the log scale.
     pub(crate) next: Between,
-    /// What two runs in different hours may differ by, on the log scale, around any centre.
-    pub(crate) apart: Between,
+    /// How loads and hours scatter, on the log scale; absent over sessions, whose own scatter says it.
+    pub(crate) scatter: Option<Scatter>,
 }
 
 /// From what another hour is known.

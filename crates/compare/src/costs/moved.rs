@@ -2,7 +2,7 @@
 
 use super::blocks::{BlockCost, CostSample};
 use super::labels::label;
-use crate::comparison::{CellComparison, Cost, Metric, Moved};
+use crate::comparison::{CellComparison, Cost, Metric, Moved, Ratio};
 use crate::thresholds::{
     MIN_BLOCKS, MOVED_BYTES, MOVED_CHEAP_EVENTS, MOVED_COMPARABLE, MOVED_EVENTS, MOVED_FALSE,
     MOVED_LEAST, MOVED_LISTED, MOVED_MB, MOVED_PRIOR, MOVED_TIME_SHARE, SECOND_CONTROL_SD,
@@ -52,7 +52,8 @@ impl Shift {
 /// Ratios beyond this are told by both values.
 const FACTOR: f64 = 3.0;
 
-/// The size of a move and its interval: in percent, or where that says little by both values.
+/// The size of a move and its interval: in percent, or where that says little by both values. The interval is
+/// always that of what was tested: of the ratio where there is one, else of the difference.
 fn size(cost: &Cost) -> (String, Option<String>) {
     let plain = cost
         .ratio
@@ -61,10 +62,12 @@ fn size(cost: &Cost) -> (String, Option<String>) {
         let interval = ratio.ci95.map(words::ends);
         return (words::signed(ratio.estimate - 1.0), interval);
     }
-    let interval = cost
-        .difference
-        .ci95
-        .map(|(low, high)| format!("[{:+}, {:+}]", short(low), short(high)));
+    let interval = match (cost.ratio, cost.difference.ci95) {
+        (Some(Ratio { ci95, .. }), _) => {
+            ci95.map(|(low, high)| format!("[×{}, ×{}]", short(low), short(high)))
+        }
+        (None, ends) => ends.map(|(low, high)| format!("[{:+}, {:+}]", short(low), short(high))),
+    };
     let (base, candidate) = (short(cost.base), short(cost.candidate));
     let unit = unit(&cost.key).0;
     (format!("from {base} to {candidate} {unit}"), interval)

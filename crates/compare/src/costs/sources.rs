@@ -20,6 +20,8 @@ const US: f64 = 1e-3;
 pub(super) struct Sampled {
     /// In the registry's order, then sampled waits.
     pub(super) samples: Vec<CostSample>,
+    /// Operations per second of base and candidate over all its blocks.
+    pub(super) rates: Option<(f64, f64)>,
     /// The one side that knows the time of its reads, if only one does: it has `track_io_timing` on.
     pub(super) times_reads: Option<OneSide>,
 }
@@ -114,6 +116,7 @@ impl<'a> Sources<'a> {
         let samples = registered.chain(visits.waits());
         Sampled {
             samples: samples.filter(|sample| !sample.blocks.is_empty()).collect(),
+            rates: rates(&pairing.blocks),
             times_reads: visits.times_reads(),
         }
     }
@@ -168,6 +171,25 @@ impl<'a> Sources<'a> {
         let machine = self.machines.get(slice.server.index())?;
         Some(machine.percent()? * machine.busy_seconds(slice)?)
     }
+}
+
+/// Operations per second of both sides, all of these blocks together: of the base both copies as one, as its
+/// costs are.
+fn rates(blocks: &[Block<'_>]) -> Option<(f64, f64)> {
+    let rounds = || blocks.iter().flat_map(|block| &block.rounds);
+    let base = rounds().flat_map(|round| std::iter::once(round.base).chain(round.second));
+    let candidate = rounds().map(|round| round.candidate);
+    Some((per_second(base)?, per_second(candidate)?))
+}
+
+fn per_second<'a>(slices: impl Iterator<Item = &'a Slice>) -> Option<f64> {
+    let (operations, time) = slices.fold((0.0, 0.0), |(operations, time), slice| {
+        (
+            operations + to_f64(slice.operations),
+            time + seconds(slice.duration_ns),
+        )
+    });
+    (time > 0.0).then(|| operations / time)
 }
 
 /// A cost of a block, over the rounds in which all sides know it.

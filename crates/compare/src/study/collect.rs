@@ -264,9 +264,16 @@ impl<'s, 'a> Place<'s, 'a> {
         Sessions::split(self.sessions(), blocks)
     }
 
-    /// What it did in absolute numbers, where that is known.
-    pub(super) fn result(&self) -> Option<&'a CellResult> {
-        self.run.results.get(&(self.cell, self.server)).copied()
+    /// What it did in absolute numbers, where that is known. Of a base both of its copies, where candidates
+    /// are compared with both, as its blocks are.
+    pub(super) fn results(&self) -> Vec<&'a CellResult> {
+        let plan = self.run.source.plan;
+        let is_base = self.server == plan.base() && !plan.candidates().is_empty();
+        let second = { plan.second_control() }.filter(|_| is_base && self.share_of_placebo() < 1.0);
+        let copies = std::iter::once(self.server).chain(second);
+        copies
+            .filter_map(|server| self.run.results.get(&(self.cell, server)).copied())
+            .collect()
     }
 
     /// Its comparison with the base; absent for the base itself.

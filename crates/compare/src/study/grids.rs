@@ -4,12 +4,14 @@ use super::collect::{Place, Set, Usable, number};
 use super::figures::{absolutes, unfit};
 use super::places::Places;
 use super::{Absolute, Axis, Grid, GridColumn, GridPoint, StudyTable, distinct, notes};
-use crate::absolute::{Latency, Tally};
+use crate::absolute::{CellResult, Latency, Tally};
 use crate::comparison::{Metric, Ratio, Verdict};
 use crate::loads::Loads;
 use crate::segments::{Point, segments};
 use crate::thresholds::LEVEL_DIFFERENT;
 use deltabench_model::plan::Group;
+use deltabench_stats::summary::mean;
+use std::collections::BTreeMap;
 
 /// For each workload of each place that has several numbers of clients, or is a mix of scripts: the servers
 /// beside each other; then for each server the machines, where there are several.
@@ -222,11 +224,15 @@ fn point(usable: &Usable<'_, '_>) -> Option<GridPoint> {
     let speed = absolutes(&usable.places, Metric::Throughput);
     let latency = |of: fn(&Latency) -> f64| {
         let loads = |place: &Place<'_, '_>| {
-            let blocks = place.result().into_iter().flat_map(|result| &result.blocks);
-            let latency =
-                |(block, tally): &(u32, Tally)| Some((*block, of(tally.latency.as_ref()?)));
-            let values = blocks.filter_map(latency).filter(|(_, value)| *value > 0.0);
-            place.loads(values.map(|(block, value)| (block, value.ln())))
+            let copies = place.results().into_iter();
+            let copies: Vec<BTreeMap<u32, f64>> =
+                copies.map(|result| latencies(result, of)).collect();
+            let first = copies.first().into_iter().flatten();
+            let values = first.filter_map(|(block, _)| {
+                let logs = copies.iter().map(|copy| copy.get(block).copied());
+                Some((*block, mean(&logs.collect::<Option<Vec<f64>>>()?)?))
+            });
+            place.loads(values)
         };
         absolute(&Loads::new(usable.places.iter().flat_map(loads)))
     };
@@ -245,6 +251,16 @@ fn point(usable: &Usable<'_, '_>) -> Option<GridPoint> {
         p99_us: latency(|latency| latency.p99_us),
         repetitions: number(speed.number()),
     })
+}
+
+/// ln of a latency of a server by block.
+fn latencies(result: &CellResult, of: fn(&Latency) -> f64) -> BTreeMap<u32, f64> {
+    let latency = |(block, tally): &(u32, Tally)| Some((*block, of(tally.latency.as_ref()?)));
+    let known = result.blocks.iter().filter_map(latency);
+    known
+        .filter(|(_, value)| *value > 0.0)
+        .map(|(block, value)| (block, value.ln()))
+        .collect()
 }
 
 /// exp of the mean of logarithms, with its interval.

@@ -3,7 +3,7 @@
 use crate::builder::{cell, histogram, metric, plan, slice};
 use crate::calibration_model::Simulation;
 use crate::study_model::{CALM, WORKLOADS, cells, equal, figure, of, plan_of, run, tables_of};
-use deltabench_compare::absolute::{is_shown, mean_and_stddev, progress, results};
+use deltabench_compare::absolute::{CellResult, is_shown, mean_and_stddev, progress, results};
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::segments::Slope;
 use deltabench_compare::study::{Axis, Grid, StudyRun, grids_of, study};
@@ -374,4 +374,36 @@ fn what_belongs_to_another_run_is_no_repetition_of_it() {
     for run in runs {
         assert!(grids_of(run).is_ok(), "{}", run.run);
     }
+}
+
+#[test]
+fn latencies_of_a_grid_are_of_both_copies_of_the_base_where_its_throughput_is() {
+    let mut plan = plan_of(&["b"], cells(&WORKLOADS[..1], &[1, 2]));
+    let comparison = measured(&plan, 5);
+    let of_cell = |cell: u32| {
+        let latencies = [100, 400, 300].into_iter().enumerate();
+        latencies.flat_map(move |(server, us)| {
+            (0..6).map(move |block| Slice {
+                cell: CellId(cell),
+                ..half_second(ServerId(u32::try_from(server).unwrap()), block, 0, &[us])
+            })
+        })
+    };
+    let slices: Vec<Slice> = (0..2).flat_map(of_cell).collect();
+    let results: Vec<CellResult> = results(&slices);
+    let median = |plan: &Plan, column: usize| {
+        let run = StudyRun {
+            results: &results,
+            ..one(plan, &comparison, "r1", "box")
+        };
+        let grids = grids_of(run).unwrap();
+        let point = grid(&grids, "point-query by clients").columns[column].points[0].unwrap();
+        point.p50_us.unwrap().estimate
+    };
+    let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 2e-3, "{found}");
+    near(median(&plan, 0), 200.0);
+    near(median(&plan, 1), 300.0);
+    plan.two_controls = false;
+    near(median(&plan, 0), 100.0);
+    near(median(&plan, 1), 300.0);
 }

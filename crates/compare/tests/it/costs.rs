@@ -3,13 +3,14 @@
 //!
 //! `cargo test -p deltabench-compare costs:: -- --nocapture` prints the figures of docs/measuring.md.
 
-use crate::builder::{BASE, CANDIDATE, only_cell};
+use crate::builder::{BASE, CANDIDATE, PLACEBO, only_cell};
 use crate::calibration_model::Simulation;
 use crate::costs_model::{World, counter, moved, reads, said, two_cores, updates};
 use deltabench_compare::comparison::{CellComparison, Cost, Metric};
 use deltabench_compare::words::microseconds;
 use deltabench_compare::{Machine, add_costs, analyse};
 use deltabench_model::finding::FindingKind;
+use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 
 fn cost<'a>(cell: &'a CellComparison, key: &str) -> &'a Cost {
@@ -599,6 +600,8 @@ fn costs_are_over_what_they_were_counted_over() {
         assert!((cost.candidate / value - 1.0).abs() < 1e-9, "{key}");
         assert!((cost.ratio.unwrap().estimate - 1.0).abs() < 1e-9, "{key}");
     }
+    let (base, candidate) = cell.cost_rates.unwrap();
+    assert!((base / 5000.0 - 1.0).abs() < 1e-9 && (candidate / 5000.0 - 1.0).abs() < 1e-9);
     let keys: Vec<&str> = cell.costs.iter().map(|cost| cost.key.as_str()).collect();
     assert!(
         !keys.contains(&"run_queue_wait_us_per_op"),
@@ -732,4 +735,55 @@ fn runs_without_counters_have_the_costs_of_their_slices_only() {
     let mut nothing = analyse(&plan, &[], Vec::new());
     add_costs(&mut nothing, &plan, &[], &[], &[]);
     assert!(only_cell(&nothing).costs.is_empty());
+}
+
+#[test]
+fn the_rate_beside_costs_is_of_both_copies_of_the_base() {
+    let world = reads();
+    let plan = world.plan();
+    let (mut slices, counters) = world.run(&mut Simulation::new(402));
+    for slice in &mut slices {
+        let us = if slice.server == BASE { 100 } else { 200 };
+        slice.duration_ns = 1000 * us * slice.operations;
+    }
+    let mut comparison = analyse(&plan, &slices, Vec::new());
+    let machines = two_cores(&plan);
+    add_costs(&mut comparison, &plan, &slices, &counters, &machines);
+    let (base, candidate) = only_cell(&comparison).cost_rates.unwrap();
+    let placebo = comparison.placebo_cells[0].cost_rates.unwrap();
+    let sum = |server| -> f64 {
+        let all = slices.iter().filter(|slice| slice.server == server);
+        all.map(|slice: &Slice| to_f64(slice.operations)).sum()
+    };
+    let (one, two) = (sum(BASE), sum(PLACEBO));
+    let both = (one + two) / (one * 1e-4 + two * 2e-4);
+    let near = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 1e-9;
+    assert!(
+        near(base, both) && near(candidate, 5000.0),
+        "{base} {candidate}"
+    );
+    assert!(
+        near(placebo.0, 10_000.0) && near(placebo.1, 5000.0),
+        "{placebo:?}"
+    );
+}
+
+#[test]
+fn a_move_by_more_than_three_times_has_the_interval_that_was_tested() {
+    let mut world = reads();
+    world.counters = vec![counter("database_blocks_read", 1.0, 1.5)];
+    let world = world.change("database_blocks_read", 0.01);
+    let key = "blocks_read_per_op";
+    // One where the difference alone is open, since a few blocks read most of it.
+    let is_open = |cell: &CellComparison| cost(cell, key).difference.ci95.unwrap().1 > 0.0;
+    let mut cells = (403..443).map(|seed| one(&world, seed));
+    let cell = cells.find(is_open).unwrap();
+    let cost = cost(&cell, key);
+    let (least, most) = cost.ratio.unwrap().ci95.unwrap();
+    assert!(most < 0.5, "{cost:?}");
+    let moved = cell.moved.iter().find(|one| one.key == key).unwrap();
+    let ends = moved.text.split_once("/op [×").unwrap().1;
+    let (first, second) = ends.trim_end_matches(']').split_once(", ×").unwrap();
+    let near = |text: &str, value: f64| (text.parse::<f64>().unwrap() / value - 1.0).abs() < 0.01;
+    assert!(near(first, least) && near(second, most), "{}", moved.text);
 }

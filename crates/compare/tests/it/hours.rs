@@ -5,6 +5,7 @@ use crate::calibration_model::Simulation;
 use deltabench_compare::comparison::{
     Comparison, HoursFrom, Metric, MetricComparison, Ratio, Verdict,
 };
+use deltabench_compare::gate::gate_reasons;
 use deltabench_compare::sensitivity::{Depends, sensitive};
 use deltabench_compare::{
     Earlier, EarlierRun, Repeated, analyse, combine, exit_code, foretell, gate_line,
@@ -224,7 +225,15 @@ fn a_gate_asks_for_the_measured_hours_or_for_another_one() {
     assert_eq!(code(asks(true, Some(0.2))).0, 0);
     // Nothing is known of another hour from one session.
     let plan = gated(asks(true, None));
-    assert_eq!(exit_code(&session(&plan, 0.5)), 3);
+    let found = session(&plan, 0.5);
+    assert_eq!(exit_code(&found), 3);
+    let reasons = |found: &Comparison| gate_reasons(found).concat().join("; ");
+    assert_eq!(reasons(&found), "no answer in another hour");
+    let plan = gated(asks(false, Some(0.05)));
+    assert_eq!(
+        reasons(&over(&plan, &[0.92, 0.95, 0.98, 0.95, 0.96])),
+        "a loss of more than 5 % is neither shown nor excluded"
+    );
 }
 
 /// Runs of one comparison, by their figures; each is of an hour of its own.
@@ -540,6 +549,27 @@ fn a_ratio_that_depends_on_a_condition_says_if_an_assumption_takes_part() {
     assert_eq!(depends(&[same], 0.7), Depends::NotShown);
     assert_eq!(depends(&[same], 0.708), Depends::Unknown);
     assert_eq!(depends(&measured, 0.7), Depends::NotShown);
+}
+
+#[test]
+fn what_a_condition_does_is_no_surer_than_the_run_under_it() {
+    let plan = gated(Gate::default());
+    let same = 0.7_f64.ln();
+    let width = |noise: f64| {
+        let mut own = session(&plan, 0.7);
+        foretell(&mut own, |_, _| Earlier {
+            pair: runs_of(&[same, same + 0.03, same - 0.03, same]),
+            ..Earlier::default()
+        });
+        let (rates, costs) = (around(0.7, noise, 8), around(1.0 / 0.7, noise, 8));
+        let there = analyse(&plan, &slices(8, &[candidate(&rates, &costs)]), Vec::new());
+        let found = sensitive(only_cell(&own), only_cell(&there), Varied::Tcp).unwrap();
+        let (low, high) = found.against.ci95.unwrap();
+        high - low
+    };
+    // Hours scatter by 2 %, the mean of eight noisy blocks by as much.
+    let (quiet, noisy) = (width(0.004), width(0.06));
+    assert!(noisy > 1.2 * quiet, "{quiet} {noisy}");
 }
 
 #[test]

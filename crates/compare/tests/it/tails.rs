@@ -2,9 +2,9 @@
 
 use crate::builder::*;
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, Verdict};
-use deltabench_compare::gate::{GateResult, gate_line, gate_results};
+use deltabench_compare::gate::{GateResult, gate_line, gate_reasons, gate_results};
 use deltabench_compare::tails::has_longer_tail;
-use deltabench_compare::{analyse, combine};
+use deltabench_compare::{analyse, combine, exit_code};
 use deltabench_model::finding::FindingKind;
 use deltabench_model::plan::{Gate, GatedMetric, Plan, Stopping};
 use deltabench_model::slice::Slice;
@@ -402,5 +402,85 @@ fn a_gate_asks_for_what_it_is_told_to() {
         "{line}"
     );
     // Nobody knows its CPU.
-    assert_eq!(result(&[GatedMetric::Cpu]).0, GateResult::Open);
+    let (unknown, line) = result(&[GatedMetric::Cpu]);
+    assert_eq!(unknown, GateResult::Unknown);
+    assert!(line.ends_with("; 1 without a known CPU"), "{line}");
+}
+
+#[test]
+fn what_a_block_has_too_few_operations_for_passes_no_gate() {
+    // A candidate so slow that a block has 400 operations: p99.9 has no figure, however many blocks there
+    // are.
+    let mut slices = slices_with(|_| 0, 100);
+    for one in &mut slices {
+        let each = if one.server == CANDIDATE { 200 } else { 100 };
+        one.latency_histogram = histogram(&[each * US; 50]);
+        (one.operations, one.duration_ns) = (50, 50 * each * US);
+    }
+    let asked = |metrics: &[GatedMetric]| {
+        let plan = planned(Gate {
+            on: true,
+            inconclusive_passes: true,
+            metrics: metrics.to_vec(),
+            ..Gate::default()
+        });
+        let found = analyse(&plan, &slices, Vec::new());
+        let line = gate_line(&found, &plan).unwrap();
+        (
+            exit_code(&found),
+            line,
+            gate_reasons(&found).concat().join("; "),
+        )
+    };
+    let (code, line, reasons) = asked(&[GatedMetric::P999]);
+    assert_eq!(code, 3, "{line}");
+    assert_eq!(
+        line,
+        "gate open: none of 1 cells is shown to be higher in p99.9 latency; \
+         1 without a known p99.9 latency (too few operations in a block), which do not pass"
+    );
+    assert_eq!(
+        reasons,
+        "p99.9 latency unknown (too few operations in a block)"
+    );
+    // What is known fails it all the same, and is named.
+    let (code, line, reasons) = asked(&[GatedMetric::P95, GatedMetric::P999]);
+    assert_eq!(code, 1, "{line}");
+    assert!(reasons.starts_with("p95 latency higher by "), "{reasons}");
+}
+
+#[test]
+fn a_cell_that_is_open_in_its_tail_is_not_open_for_its_price() {
+    // As fast with 6 % more CPU; p99 says nothing.
+    let blocks = [90, 140, 70, 150, 80, 145, 75, 110];
+    let mut slices = slices_with(|_| 0, 100);
+    for one in &mut slices {
+        let mut cpu = one.duration_ns / 2;
+        if one.server == CANDIDATE {
+            cpu += cpu * 6 / 100;
+            let slow = blocks[usize::try_from(one.block).unwrap()];
+            let of = |at| if at < 80 { slow } else { 100 } * US;
+            let latencies: Vec<u64> = (0..5_000).map(of).collect();
+            one.latency_histogram = histogram(&latencies);
+        }
+        one.server_cpu_ns = Some(cpu);
+    }
+    let line = |metrics: &[GatedMetric]| {
+        let plan = planned(Gate {
+            on: true,
+            metrics: metrics.to_vec(),
+            ..Gate::default()
+        });
+        let found = analyse(&plan, &slices, Vec::new());
+        let line = gate_line(&found, &plan).unwrap();
+        line.split_once("; ").unwrap().1.to_owned()
+    };
+    let (price, answer) = (
+        "1 as fast with more CPU per operation",
+        "1 without an answer",
+    );
+    assert_eq!(line(&[]), price);
+    assert_eq!(line(&[GatedMetric::P99]), answer);
+    assert_eq!(line(&[GatedMetric::Throughput, GatedMetric::P99]), answer);
+    assert_eq!(line(&[GatedMetric::Throughput, GatedMetric::P95]), price);
 }

@@ -7,7 +7,7 @@ use deltabench_driver::{Client, Lane, LaneSpec, SliceRequest, TlsFailure, WireEr
 use deltabench_model::endpoint::{Endpoint, Login, Tls};
 use deltabench_model::plan::Placement;
 use deltabench_model::slice::VoidReason;
-use deltabench_testkit::Cluster;
+use deltabench_testkit::{Cluster, not_tested};
 use deltabench_workload::executable::{Executable, Slot, Statement, Step, TableChoice, Value};
 use std::time::{Duration, Instant};
 
@@ -464,7 +464,7 @@ fn installed_peers_do_the_operations_they_are_given() {
         let mut updates = 0;
         for peer in Peer::ALL {
             if peer.program().is_none() {
-                eprintln!("skipped: {} is not installed", peer.word());
+                not_tested(peer.word(), "it is not installed");
                 continue;
             }
             for (work, clients) in PeerWork::ALL

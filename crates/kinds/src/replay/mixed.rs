@@ -9,17 +9,19 @@ use deltabench_model::slice::Slice;
 use deltabench_model::units::{count, to_f64};
 use deltabench_model::work::replay::{ReplaySetup, TimedStatement, report_place};
 
-/// The mix of a replay; absent without one, and before anything of it was measured.
+/// The mix of a replay; absent without one, and before anything of it was measured. `controls` are the copies
+/// of the base that candidates are compared with.
 pub fn mixed(
     setup: &ReplaySetup,
     comparison: &Comparison,
-    slices: &[Slice],
+    (slices, controls): (&[Slice], Vec<ServerId>),
 ) -> Option<ReplayedMix> {
     let clients = setup.mix?;
     let cell = CellId::each().nth(setup.statements.len())?;
-    let of = |cells: &[CellComparison]| -> Vec<MixTime> {
+    let of = |cells: &[CellComparison], controls: &[ServerId]| -> Vec<MixTime> {
         let its = cells.iter().filter(|found| found.cell == cell);
-        its.filter_map(|found| time(found, slices)).collect()
+        its.filter_map(|found| time(found, (slices, controls)))
+            .collect()
     };
     let members = members(setup);
     let calls = |statement: &TimedStatement| to_f64(statement.calls);
@@ -28,7 +30,9 @@ pub fn mixed(
         .iter()
         .filter_map(|place| setup.statements.get(*place));
     let its: f64 = its.map(calls).sum();
-    let candidates = of(&comparison.cells);
+    let candidates = of(&comparison.cells, &controls);
+    // The placebo is compared with the base alone.
+    let base = controls.get(..1).unwrap_or_default();
     (!candidates.is_empty()).then(|| ReplayedMix {
         name: MIX.to_owned(),
         clients,
@@ -36,14 +40,14 @@ pub fn mixed(
         of: count(setup.statements.len()),
         share_of_calls: if all > 0.0 { its / all } else { 0.0 },
         candidates,
-        placebo: of(&comparison.placebo_cells).pop(),
+        placebo: of(&comparison.placebo_cells, base).pop(),
     })
 }
 
-/// Share of the statements of the mix that failed on a server.
-fn failed(slices: &[Slice], (cell, server): (CellId, ServerId)) -> f64 {
+/// Share of the statements of the mix that failed on some servers.
+fn failed(slices: &[Slice], cell: CellId, servers: &[ServerId]) -> f64 {
     let its = slices.iter();
-    let its = its.filter(|slice| slice.cell == cell && slice.server == server);
+    let its = its.filter(|slice| slice.cell == cell && servers.contains(&slice.server));
     let (failed, done) = its.fold((0, 0), |(failed, done), slice| {
         (failed + slice.failed, done + slice.operations)
     });
@@ -53,7 +57,7 @@ fn failed(slices: &[Slice], (cell, server): (CellId, ServerId)) -> f64 {
     }
 }
 
-fn time(found: &CellComparison, slices: &[Slice]) -> Option<MixTime> {
+fn time(found: &CellComparison, (slices, controls): (&[Slice], &[ServerId])) -> Option<MixTime> {
     let metric = |wanted: Metric| found.metrics.iter().find(|metric| metric.metric == wanted);
     let ratio = |wanted: Metric| {
         let ratio = &metric(wanted)?.ratio;
@@ -80,8 +84,8 @@ fn time(found: &CellComparison, slices: &[Slice]) -> Option<MixTime> {
         candidate_per_second: speed.candidate,
         cpu: ratio(Metric::ServerCpuPerOperation),
         p99: ratio(Metric::LatencyP99),
-        base_failed: failed(slices, (found.cell, ServerId(0))),
-        failed: failed(slices, (found.cell, found.candidate)),
+        base_failed: failed(slices, found.cell, controls),
+        failed: failed(slices, found.cell, &[found.candidate]),
         blocks: found.blocks,
     })
 }

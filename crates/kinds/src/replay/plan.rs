@@ -70,6 +70,7 @@ pub fn plan(mut wish: PlanWish<'_>) -> Plan {
         delta_from_noise: wish.delta.is_none(),
         checksums: wish.checksums,
         command: wish.command,
+        two_controls: true,
         work: Work::Replay(wish.setup),
         ..Plan::plain(wish.seed, servers, cells, (data, timing))
     }

@@ -34,7 +34,8 @@ pub fn add_times(
     comparison: &Comparison,
 ) -> Result<(), Problem> {
     let setup = setup_of(&plan.work)?;
-    let measured = Measured::of(plan, setup, records, comparison)?;
+    let mut measured = Measured::of(plan, setup, records, comparison)?;
+    measured.weigh();
     for (cell, timed) in CellId::each().zip(&setup.statements) {
         let place = usize::try_from(timed.place).ok();
         let statement = place.and_then(|place| replayed.statements.get_mut(place));
@@ -43,7 +44,7 @@ pub fn add_times(
             .flat_map(|statement| &mut statement.verdicts)
         {
             let server = ServerId::at(plan_place(verdict.server));
-            verdict.time = measured.statement(cell, timed, server);
+            verdict.time = measured.statement((cell, timed), server);
             if let Some(old) = &mut verdict.old_plan {
                 old.ratio = measured.with_old_plan(cell, timed, server);
                 old.cause = cause(verdict.time.as_ref(), old.ratio);
@@ -66,6 +67,8 @@ struct Measured<'a> {
     /// Of the workload's time, by cell.
     shares: Vec<f64>,
     times: BTreeMap<ServerId, ServerTimes>,
+    /// What each cell is of the workload that is told of a candidate; 0 if it is not in it.
+    in_workload: BTreeMap<ServerId, Vec<f64>>,
 }
 
 impl<'a> Measured<'a> {
@@ -112,7 +115,23 @@ impl<'a> Measured<'a> {
             shares: shares(plan, setup, &slices),
             times: times.collect(),
             slices,
+            in_workload: BTreeMap::new(),
         })
+    }
+
+    /// Finds out what the parts of each candidate's workload are: what a part adds to it, and what the whole
+    /// is said to take, are of the same time. Captured shares stay shares of all captured time.
+    fn weigh(&mut self) {
+        let candidates = self.plan.candidates().into_iter();
+        let weighed = candidates.map(|server| {
+            let mut parts = self.comparable(report_place(server.index()));
+            let sum: f64 = parts.iter().sum();
+            if self.setup.weighted_by == WeightedBy::Calls && sum > 0.0 {
+                parts.iter_mut().for_each(|part| *part /= sum);
+            }
+            (server, parts)
+        });
+        self.in_workload = weighed.collect();
     }
 
     /// The copies of the base that candidates are compared with.
@@ -127,8 +146,7 @@ impl<'a> Measured<'a> {
     /// What the times of a statement say of a candidate; absent if nothing was measured.
     fn statement(
         &self,
-        cell: CellId,
-        timed: &TimedStatement,
+        (cell, timed): (CellId, &TimedStatement),
         server: ServerId,
     ) -> Option<StatementTime> {
         let mut cells = self.comparison.cells.iter();
@@ -145,7 +163,10 @@ impl<'a> Measured<'a> {
         // What failed in some blocks has only the others, which says nothing of it; but for a single
         // conflict.
         let failed = self.failures.finally(cell);
-        let matters = |ratio: f64| share * (ratio - 1.0);
+        let part = self.in_workload.get(&server);
+        let part = part.and_then(|parts| parts.get(cell.index())).copied();
+        let part = part.unwrap_or(0.0);
+        let adds = |ratio: f64| part * (ratio - 1.0);
         let times = self.times.get(&server);
         let hardly = times.is_some_and(|times| is_closed(self.setup, (cell, share), times));
         let (verdict, why) = match failed {
@@ -158,10 +179,10 @@ impl<'a> Measured<'a> {
             verdict,
             why,
             ratio,
-            impact: (share > 0.0).then(|| TimeRatio {
-                estimate: matters(ratio.estimate),
-                low: ratio.low.map(matters),
-                high: ratio.high.map(matters),
+            impact: (part > 0.0).then(|| TimeRatio {
+                estimate: adds(ratio.estimate),
+                low: ratio.low.map(adds),
+                high: ratio.high.map(adds),
             }),
             delta: found.delta,
             base_ms: 1e3 / speed.base,
@@ -289,7 +310,11 @@ impl<'a> Measured<'a> {
             placebo: placebo.map(|(time, _)| time),
             placebo_different: count(different.filter(|cell| cell.verdict.is_change()).count()),
             failed_on_candidates: count(self.failed_on_candidates()),
-            mix: mixed(self.setup, self.comparison, &self.slices),
+            mix: mixed(
+                self.setup,
+                self.comparison,
+                (&self.slices, self.controls().collect()),
+            ),
             notes: self.notes(off),
         }
     }

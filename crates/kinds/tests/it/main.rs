@@ -28,6 +28,7 @@ mod orders_servers;
 mod pgbench_servers;
 mod ping;
 mod replay;
+mod replay_mix;
 mod rocksdb;
 mod sustained;
 

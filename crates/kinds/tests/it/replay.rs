@@ -4,8 +4,7 @@ use crate::builder::{BASE, CANDIDATE, PLACEBO, plan};
 use crate::judged;
 use deltabench_compare::Records;
 use deltabench_kinds::replay::{
-    MixRecord, MixSlice, NO_MEMBERS, PlanWish, SliceTimes, TupleTimes, VisitRecord, add_times,
-    plan as planned,
+    PlanWish, SliceTimes, TupleTimes, VisitRecord, add_times, plan as planned,
 };
 use deltabench_kinds::run_half;
 use deltabench_model::plan::{Cell, CellId, DataState, Group, Plan, PublishedRate};
@@ -17,13 +16,12 @@ use deltabench_model::replayed::{
 };
 use deltabench_model::units::to_u64;
 use deltabench_model::work::Work;
-use deltabench_model::work::replay::{ReplaySetup, TimedStatement, TimedTuple, TimedWrite};
-use hdrhistogram::serialization::{Serializer, V2Serializer};
+use deltabench_model::work::replay::{ReplaySetup, TimedStatement, TimedTuple};
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Time of a tuple on the candidate, relative to the base: by statement and tuple.
-type Truth<'a> = &'a dyn Fn(u32, u32) -> f64;
+pub type Truth<'a> = &'a dyn Fn(u32, u32) -> f64;
 
 /// A fast tuple for 99 executions, a slow one for each of them.
 fn statement(place: u32, share: f64) -> TimedStatement {
@@ -50,7 +48,7 @@ fn statement(place: u32, share: f64) -> TimedStatement {
     }
 }
 
-fn replay_plan(shares: &[f64]) -> Plan {
+pub fn replay_plan(shares: &[f64]) -> Plan {
     let statements: Vec<TimedStatement> = (0..)
         .zip(shares)
         .map(|(place, share)| statement(place, *share))
@@ -68,7 +66,6 @@ fn replay_plan(shares: &[f64]) -> Plan {
     };
     let mut plan = plan(statements.iter().map(cell).collect());
     plan.timing.blocks = 10;
-    plan.two_controls = true;
     let file = || ReplayedFile {
         path: "x".to_owned(),
         sha256: None,
@@ -90,11 +87,29 @@ fn replay_plan(shares: &[f64]) -> Plan {
         timeout_seconds: 60,
         statements,
     });
+    plan.two_controls = as_planned(&plan).two_controls;
     plan
 }
 
+/// The plan that a replay of the user makes of these servers and statements.
+fn as_planned(plan: &Plan) -> Plan {
+    let servers = [BASE, CANDIDATE].map(|server| plan.server(server).unwrap());
+    planned(PlanWish {
+        seed: 1,
+        servers: servers
+            .map(|server| (&server.installation, &[][..]))
+            .to_vec(),
+        replayed: &replayed(plan),
+        setup: plan.work.replay().unwrap().clone(),
+        blocks: 10,
+        delta: None,
+        checksums: None,
+        command: Vec::new(),
+    })
+}
+
 /// Visits of all statements in ten blocks; restarts scatter by this share.
-fn visits(plan: &Plan, truth: Truth<'_>, (scatter, seed): (f64, u64)) -> Vec<Record> {
+pub fn visits(plan: &Plan, truth: Truth<'_>, (scatter, seed): (f64, u64)) -> Vec<Record> {
     visits_with_luck(plan, truth, (scatter, 0.0, seed))
 }
 
@@ -147,7 +162,7 @@ fn visits_with_luck(
     records
 }
 
-fn replayed(plan: &Plan) -> Replayed {
+pub fn replayed(plan: &Plan) -> Replayed {
     let verdict = || ReplayVerdict {
         server: 1,
         errors: ErrorVerdict::None,
@@ -212,7 +227,7 @@ fn replayed(plan: &Plan) -> Replayed {
 }
 
 /// What is said of these records.
-fn told(plan: &Plan, records: &[Record]) -> Replayed {
+pub fn told(plan: &Plan, records: &[Record]) -> Replayed {
     told_of(replayed(plan), plan, records)
 }
 
@@ -303,7 +318,7 @@ fn a_statement_without_weight_is_closed_and_others_go_on_and_the_whole_stays_rig
     // In one of three blocks.
     let later: Vec<u32> = (3..10).filter(|block| open(*block) == both).collect();
     assert!(
-        later.windows(2).all(|two| two[1] - two[0] == 3),
+        later.len() >= 2 && later.windows(2).all(|two| two[1] - two[0] == 3),
         "{later:?}"
     );
     assert!((3..10).all(|block| later.contains(&block) || open(block) == [CellId(0)]));
@@ -360,6 +375,55 @@ fn equal_servers_are_called_different_no_more_often_than_stated() {
         statements < 12 && workloads < 12,
         "{statements} {workloads}"
     );
+}
+
+#[test]
+fn a_replay_is_planned_with_two_copies_of_the_base_to_compare_with() {
+    let mut plan = replay_plan(&[0.5, 0.5]);
+    assert_eq!(as_planned(&plan).second_control(), Some(PLACEBO));
+    // A figure of the copy counts as much as one of the base.
+    (plan.delta, plan.delta_from_noise) = (0.02, false);
+    let mut records = visits(&plan, &|_, _| 1.0, (0.0, 3));
+    for record in records.iter_mut().filter(|record| record.server == PLACEBO) {
+        let mut visit = VisitRecord::read(record).unwrap().unwrap();
+        let tuples = visit.tuples.iter_mut();
+        tuples.for_each(|tuple| tuple.typical_ns *= 1.21);
+        *record = visit
+            .record((record.block, record.cell, record.server))
+            .unwrap();
+    }
+    let told = told(&plan, &records);
+    let one = time(&told, 0);
+    assert!((one.ratio.estimate - 1.0 / 1.1).abs() < 1e-4, "{one:?}");
+    let slower = one.base_ms / one.candidate_ms;
+    assert!((slower - 1.1).abs() < 0.01, "{one:?}");
+    let whole = told.times.unwrap().workload[0].ratio;
+    assert!((whole.estimate - 1.0 / 1.1).abs() < 1e-4, "{whole:?}");
+}
+
+#[test]
+fn what_statements_add_comes_to_what_the_workload_takes_and_what_is_not_in_it_adds_nothing() {
+    let mut plan = replay_plan(&[0.5, 0.3, 0.2]);
+    if let Work::Replay(setup) = &mut plan.work {
+        setup.weighted_by = WeightedBy::Calls;
+        let why = "it returns another number of rows".to_owned();
+        setup.statements[2].unfit = vec![(CANDIDATE.0, why)];
+    }
+    let slower = |statement: u32, _: u32| match statement {
+        0 => 2.0,
+        1 => 1.1,
+        _ => 9.0,
+    };
+    let told = told(&plan, &visits(&plan, &slower, (0.003, 4)));
+    let adds = |statement: usize| time(&told, statement).impact.map(|one| one.estimate);
+    let whole = told.times.as_ref().unwrap().workload[0].ratio.estimate - 1.0;
+    let both = adds(0).unwrap() + adds(1).unwrap();
+    assert!((both - whole).abs() < 1e-9, "{both} {whole}");
+    assert!(
+        (whole - (0.5 * 1.0 + 0.3 * 0.1) / 0.8).abs() < 0.01,
+        "{whole}"
+    );
+    assert_eq!(adds(2), None);
 }
 
 #[test]
@@ -565,150 +629,6 @@ fn a_statement_of_which_the_capture_has_no_weight_may_matter() {
     let slices = kind.reader().read(&plan, &all).unwrap().slices;
     assert_eq!(kind.open_cells(&plan, 5, &slices), [CellId(0), CellId(1)]);
     assert_eq!(time(&told(&plan, &records), 1).verdict, TimeVerdict::Slower);
-}
-
-/// Visits to a mix of two clients in ten blocks: the candidate takes so many times as long.
-fn mixes(plan: &Plan, slower: f64) -> Vec<Record> {
-    let cell = CellId(u32::try_from(plan.cells.len() - 1).unwrap());
-    let mut histogram = hdrhistogram::Histogram::<u64>::new(3).unwrap();
-    histogram.record_n(1_000_000, 1000).unwrap();
-    let mut latencies = Vec::new();
-    V2Serializer::new()
-        .serialize(&histogram, &mut latencies)
-        .unwrap();
-    let mut records = Vec::new();
-    for block in 0..plan.timing.blocks {
-        for server in [BASE, PLACEBO, CANDIDATE] {
-            let longer = if server == CANDIDATE { slower } else { 1.0 };
-            let luck = 1.0 + 0.002 * f64::from((block * 7 + server.0 * 3) % 5);
-            let slice = |round: u32| MixSlice {
-                round,
-                position: server.0,
-                started_ns: 1,
-                duration_ns: to_u64(2.5e8 * longer * luck),
-                operations: 1000,
-                failed: 1,
-                rows: 7,
-                server_cpu_ns: Some(to_u64(1e8 * longer * luck)),
-                latency_histogram: latencies.clone(),
-            };
-            let visit = MixRecord::of((0..4).map(slice).collect());
-            records.push(visit.record((block, cell, server)).unwrap());
-        }
-    }
-    records
-}
-
-/// A plan of statements and a mix.
-fn mixed_plan() -> Plan {
-    let mut plan = replay_plan(&[0.5, 0.5]);
-    let mix = Cell {
-        workload: "mix".to_owned(),
-        clients: 2,
-        ..plan.cells[0].clone()
-    };
-    plan.cells.push(mix);
-    if let Work::Replay(setup) = &mut plan.work {
-        setup.mix = Some(2);
-        // A copy takes it once only: it is not in the mix.
-        setup.statements[1].write = Some(TimedWrite { once: true });
-    }
-    plan
-}
-
-#[test]
-fn a_mix_has_throughput_cpu_and_a_verdict_beside_those_of_its_statements() {
-    let plan = mixed_plan();
-    let mut records = visits(&plan, &|_, _| 1.0, (0.004, 3));
-    records.retain(|record| record.cell.index() < 2);
-    records.extend(mixes(&plan, 1.25));
-    let told = told(&plan, &records);
-    let times = told.times.as_ref().unwrap();
-    let mix = times.mix.as_ref().unwrap();
-    assert_eq!((mix.clients, mix.statements, mix.of), (2, 1, 2));
-    assert!((mix.share_of_calls - 0.5).abs() < 1e-9);
-    let [time] = mix.candidates.as_slice() else {
-        panic!("one candidate: {mix:?}");
-    };
-    assert_eq!(
-        (time.server, time.verdict, time.blocks),
-        (Some(1), TimeVerdict::Slower, 10)
-    );
-    assert!((time.throughput.estimate - 0.8).abs() < 0.01, "{time:?}");
-    assert!((time.base_per_second - 4000.0).abs() < 50.0, "{time:?}");
-    assert!((time.cpu.unwrap().estimate - 1.25).abs() < 0.01, "{time:?}");
-    assert!(time.p99.is_some());
-    let placebo = mix.placebo.as_ref().unwrap();
-    assert!(placebo.server.is_none() && (placebo.throughput.estimate - 1.0).abs() < 0.01);
-    // It has no part in the time of the workload.
-    assert!(
-        (times.workload[0].ratio.estimate - 1.0).abs() < 0.01,
-        "{times:?}"
-    );
-    assert_eq!(times.statements, 2);
-    assert!(told.has_slower());
-}
-
-#[test]
-fn a_mix_that_fails_on_a_candidate_has_no_verdict_and_is_told() {
-    let plan = mixed_plan();
-    let mut records = visits(&plan, &|_, _| 1.0, (0.004, 3));
-    records.retain(|record| record.cell.index() < 2);
-    let cell = CellId(2);
-    for server in [BASE, PLACEBO, CANDIDATE] {
-        let failed = MixRecord::failed("22012".to_owned(), Some(CANDIDATE));
-        records.push(failed.record((0, cell, server)).unwrap());
-    }
-    let told = told(&plan, &records);
-    let times = told.times.unwrap();
-    assert!(times.mix.is_none());
-    assert_eq!(times.failed_on_candidates, 1);
-    let note = times
-        .notes
-        .iter()
-        .find(|note| note.contains("no verdict for mix"));
-    assert!(
-        note.is_some_and(|note| note.contains("22012")),
-        "{:?}",
-        times.notes
-    );
-}
-
-#[test]
-fn a_mix_that_no_statement_fits_is_not_planned_and_has_no_verdict_in_plans_that_have_it() {
-    let mut mixed = mixed_plan();
-    let wish = |plan: &Plan| {
-        planned(PlanWish {
-            seed: 1,
-            servers: Vec::new(),
-            replayed: &replayed(plan),
-            setup: plan.work.replay().unwrap().clone(),
-            blocks: 2,
-            delta: None,
-            checksums: None,
-            command: Vec::new(),
-        })
-    };
-    let found = wish(&mixed);
-    assert_eq!(found.cells.len(), 3);
-    assert_eq!(found.work.replay().unwrap().mix, Some(2));
-    if let Work::Replay(setup) = &mut mixed.work {
-        // It does other work on the candidate.
-        setup.statements[0].unfit = vec![(2, "it returns another number of rows".to_owned())];
-    }
-    let found = wish(&mixed);
-    assert_eq!(found.cells.len(), 2);
-    assert_eq!(found.work.replay().unwrap().mix, None);
-    let mut records = visits(&mixed, &|_, _| 1.0, (0.004, 3));
-    records.retain(|record| record.cell.index() < 2);
-    for server in [BASE, PLACEBO, CANDIDATE] {
-        let failed = MixRecord::failed("nothing-fits".to_owned(), None);
-        records.push(failed.record((0, CellId(2), server)).unwrap());
-    }
-    let times = told(&mixed, &records).times.unwrap();
-    assert_eq!(times.failed_on_candidates, 0);
-    let wanted = format!("no verdict for mix: {NO_MEMBERS}");
-    assert!(times.notes.contains(&wanted), "{:?}", times.notes);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Any two versions of a host, cell by cell.
 
 use super::{ASSUMED, HostTrend};
+use crate::pair::are_near;
 use deltabench_compare::comparison::{Better, Verdict};
-use deltabench_compare::thresholds::{ALPHA, log_delta};
-use deltabench_trend::{Difference, End, Pair, Pairs};
+use deltabench_compare::thresholds::{ALPHA, HOURS_ASSUMED_UNSTEADY, log_delta};
+use deltabench_trend::{Assumed, Difference, End, Pair, Pairs};
 use std::collections::BTreeSet;
 
 /// Two versions in a cell.
@@ -22,7 +23,7 @@ impl HostTrend {
     /// The second version relative to the first in all cells that runs connect them in, the surest difference
     /// first. A difference counts if it holds among all of these cells, as in the report of a run.
     pub fn compare(&self, from: End, to: End) -> Vec<ComparedCell> {
-        let known = (&self.known, ASSUMED);
+        let known = (&self.known, self.assumed_between(from, to));
         let pairs = Pairs::knowing(&self.measured, &self.builds, known);
         let found = pairs.all(self.single_cells(), from, to).into_iter();
         let mut cells: Vec<ComparedCell> = found
@@ -39,6 +40,22 @@ impl HostTrend {
                 .then(sure(other).total_cmp(&sure(one)))
         });
         cells
+    }
+
+    /// What is assumed of hours between two versions: as in the report of a run, more on a virtual machine if
+    /// they are of two branches, or made in different ways.
+    fn assumed_between(&self, from: End, to: End) -> Assumed {
+        let build = |end: End| Some(&self.versions.get(end.version)?.installation);
+        let are_far = build(from)
+            .zip(build(to))
+            .is_some_and(|(one, other)| !are_near(one, other));
+        match self.class.virtual_machine == Some(true) && are_far {
+            true => Assumed {
+                sd: HOURS_ASSUMED_UNSTEADY,
+                ..ASSUMED
+            },
+            false => ASSUMED,
+        }
     }
 
     /// The order is that of a run's report: what is shown to be inside ±δ is never called slower.

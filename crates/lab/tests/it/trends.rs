@@ -6,7 +6,7 @@ use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Installation, Origin, Recipe};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::occasion::{HostClass, HostIdentity, Occasion};
-use deltabench_model::plan::{CellId, Plan, ServerId, Stopping};
+use deltabench_model::plan::{CellId, Plan, Role, ServerId, Stopping};
 use deltabench_model::slice::Slice;
 use deltabench_store::{AnchorChange, RunState, Store};
 use deltabench_testkit::small_run;
@@ -56,6 +56,7 @@ fn occasion(uid: &str, kernel: &str) -> Occasion {
             uid: uid.to_owned(),
             class: HostClass {
                 cores: 2,
+                virtual_machine: Some(true),
                 ..HostClass::default()
             },
             kernel: Some(kernel.to_owned()),
@@ -445,6 +446,27 @@ fn the_version_of_the_night_before_is_the_last_of_its_line_beside_the_anchor() {
     assert_eq!(host.series_beside(anchor).len(), 4);
     assert_eq!(host.disturbed(|_| true), (0, 15));
     assert!(host.has_step(anchor) && !host.has_step("another"));
+}
+
+#[test]
+fn two_branches_on_a_virtual_machine_are_compared_with_more_room_for_other_hours() {
+    let error = |branch: u32| {
+        let mut lab = Lab::new();
+        let mut plan = plan(0, 3);
+        for server in &mut plan.servers {
+            if server.role == Role::Candidate {
+                server.installation.version_num += (branch - 17) * 10_000;
+            }
+        }
+        lab.run("r1", &plan, 0, 0.9);
+        let host = &lab.trends()[0];
+        let [from, to] = [0, 1].map(|version| End { version, run: None });
+        let cells = host.compare(from, to);
+        assert!(cells[0].pair.assumed);
+        cells[0].pair.found.error
+    };
+    let (near, far) = (error(17), error(18));
+    assert!(far > 1.4 * near, "{near} {far}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::affinity::{own_affinity, pin_self, restore};
 use crate::profile::{DEFAULT_RATE, ProfileSpec, Profiler};
 use deltabench_model::sampled::ProfileScope;
+use deltabench_testkit::not_tested;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -48,7 +49,7 @@ fn a_sampled_stack_leads_from_the_leaf_to_its_callers() {
         })
     });
     let Ok(mut profiler) = opened else {
-        eprintln!("SKIPPED: perf_event_open is not allowed here");
+        not_tested("sampled stacks", "perf_event_open is not allowed here");
         return;
     };
     let mut reader = StackReader::new();

@@ -118,13 +118,18 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
         .into_iter()
         .collect();
     lines.extend([
-        "Costs are from all blocks, also those before a detection. If a cell has fresh blocks, the judged \
-         CPU/op is from these only."
-            .to_owned(),
+        if comparison.sessions.is_some() {
+            "Costs are from all blocks of the first session that counts. o/s and the judged CPU/op are over \
+             all sessions."
+        } else {
+            "Costs are from all blocks, also those before a detection. If a cell has fresh blocks, the \
+             judged CPU/op and o/s are from these only."
+        }
+        .to_owned(),
         format!(
-            "The upper rows are totals of all blocks. The relative row is the mean over blocks of \
-             candidate / base{interval}; 1.0 is equal. A figure with a sign is a difference, because one \
-             side was 0 in some block; 0 means no difference. {}",
+            "The upper rows are totals, but o/s is a mean over blocks. The relative row is the mean over \
+             blocks of candidate / base{interval}; 1.0 is equal. A figure with a sign is a difference, \
+             because one side was 0 in some block; 0 means no difference. {}",
             if plan.work.is_embedded() {
                 "o is an operation; in a range step it is a seek with its nexts."
             } else {
@@ -138,6 +143,12 @@ pub(crate) fn legend(comparison: &Comparison, plan: &Plan, width: usize) -> Vec<
     }
     if comparison.cells.iter().any(|cell| !cell.moved.is_empty()) {
         lines.push(format!("moved: {PLACEBOS_OWN}"));
+    }
+    let mut moves = comparison.cells.iter().flat_map(|cell| &cell.moved);
+    if moves.any(|moved| moved.text.contains("[×")) {
+        lines.push(
+            "[×0.1, ×0.2]: candidate / base in the mean of blocks lies between these".to_owned(),
+        );
     }
     let absent: Vec<&str> = columns(plan)
         .iter()

@@ -12,6 +12,10 @@ pub(super) const DIAMOND: &str = "M-4 0L0-4L4 0L0 4Z";
 /// The mark of a mean.
 pub(super) const MEAN: &str = "M-7 0L0-5L7 0L0 5Z";
 
+/// Ends of what goes on beyond the axis.
+const LEFT: &str = "M5-5L-2 0L5 5";
+const RIGHT: &str = "M-5-5L2 0L-5 5";
+
 /// The background of a plot: ticks, the band of ±δ if there is one, the placebo's band, the line at equal.
 pub(super) fn background(limit: f64, delta: Option<f64>, placebo: Option<&Ratio>) -> Markup {
     html! {
@@ -47,8 +51,8 @@ pub(super) fn interval(ratio: &Ratio, limit: f64, verdict: Verdict, y: u32) -> M
     html! {
         g class=(class(verdict)) {
             line.ci x1=(from) x2=(to) y1=(y) y2=(y) {}
-            (at(&from, y, if low < 1.0 - limit { "M5-5L-2 0L5 5" } else { "M0-5V5" }, "cap"))
-            (at(&to, y, if high > 1.0 + limit { "M-5-5L2 0L-5 5" } else { "M0-5V5" }, "cap"))
+            (at(&from, y, if low < 1.0 - limit { LEFT } else { "M0-5V5" }, "cap"))
+            (at(&to, y, if high > 1.0 + limit { RIGHT } else { "M0-5V5" }, "cap"))
             (at(&percent(position(ratio.estimate, limit)), y, shape(verdict), "mark"))
         }
     }
@@ -64,8 +68,8 @@ pub(super) fn mean(ratio: &Ratio, limit: f64, y: u32) -> Markup {
     html! {
         g.same {
             line.ci x1=(from) x2=(to) y1=(y) y2=(y) {}
-            (at(&from, y, "M0-4V4", "cap"))
-            (at(&to, y, "M0-4V4", "cap"))
+            (at(&from, y, if low < 1.0 - limit { LEFT } else { "M0-4V4" }, "cap"))
+            (at(&to, y, if high > 1.0 + limit { RIGHT } else { "M0-4V4" }, "cap"))
             (at(&percent(position(ratio.estimate, limit)), y, MEAN, "mark"))
         }
     }
@@ -81,6 +85,8 @@ pub(super) fn placebo(ratio: &Ratio, limit: f64, y: u32) -> Markup {
     html! {
         g.nothing {
             line.ci x1=(from) x2=(to) y1=(y) y2=(y) {}
+            @if low < 1.0 - limit { (at(&from, y, LEFT, "cap")) }
+            @if high > 1.0 + limit { (at(&to, y, RIGHT, "cap")) }
             (at(&percent(position(ratio.estimate, limit)), y, DIAMOND, "mark"))
         }
     }
@@ -98,5 +104,37 @@ pub(super) fn shape(verdict: Verdict) -> &'static str {
         Verdict::Improvement => "M-6 5H6L0-6Z",
         Verdict::NoChange | Verdict::Inconclusive => "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0Z",
         Verdict::Unfit => "M-4-4L4 4M-4 4L4-4",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use maud::PreEscaped;
+
+    #[test]
+    fn what_goes_on_beyond_the_axis_has_an_arrow_whoever_it_is() {
+        let ratio = Ratio {
+            estimate: 1.01,
+            ci95: Some((0.97, 1.4)),
+            ci90: None,
+        };
+        let drawn = |limit: f64| {
+            [
+                interval(&ratio, limit, Verdict::Inconclusive, 14),
+                mean(&ratio, limit, 12),
+                placebo(&ratio, limit, 30),
+            ]
+            .map(PreEscaped::into_string)
+        };
+        for text in drawn(0.1) {
+            assert!(text.contains(RIGHT) && !text.contains(LEFT), "{text}");
+        }
+        for text in drawn(0.4) {
+            assert!(!text.contains(RIGHT) && !text.contains(LEFT), "{text}");
+        }
+        for text in drawn(0.02) {
+            assert!(text.contains(RIGHT) && text.contains(LEFT), "{text}");
+        }
     }
 }

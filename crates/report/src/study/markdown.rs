@@ -165,7 +165,8 @@ fn mean(table: &StudyTable, spread: &GroupSpread) -> Option<Line> {
 fn beside_ratios(table: &StudyTable, beside: study_words::Beside) -> Section {
     let lines = table.rows.iter().map(|of| {
         let cells = (0..table.columns.len()).map(|column| {
-            let text = study_words::figure(of, column).and_then(|figure| beside.text(figure));
+            let text = study_words::figure(of, column)
+                .and_then(|figure| beside.text(table, column, figure));
             text.unwrap_or_default().into()
         });
         Line::row(of.name.as_str(), cells.collect())

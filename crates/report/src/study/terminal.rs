@@ -118,7 +118,8 @@ fn mean(table: &StudyTable, spread: &GroupSpread) -> Option<PartsLine> {
 fn beside_ratios(table: &StudyTable, beside: study_words::Beside) -> Table {
     let lines = table.rows.iter().map(|row| {
         let cells = (0..table.columns.len()).map(|column| {
-            let text = study_words::figure(row, column).and_then(|figure| beside.text(figure));
+            let text = study_words::figure(row, column)
+                .and_then(|figure| beside.text(table, column, figure));
             Cell::from(text.unwrap_or_default())
         });
         Line::row(row.name.clone(), cells.collect())

@@ -229,25 +229,28 @@ impl Beside {
     pub(crate) fn title(self, table: &StudyTable) -> String {
         match self {
             Self::Relative => "candidate / base at each, the source of these figures".to_owned(),
-            Self::Cpu => format!(
-                "CPU per operation relative to {} {}",
-                table.axis_name,
-                base_name(table)
-            ),
-            Self::Switches => format!(
-                "context switches per operation relative to {} {}",
-                table.axis_name,
-                base_name(table)
-            ),
+            Self::Cpu => format!("CPU per operation relative to {}", reference(table)),
+            Self::Switches => {
+                format!(
+                    "context switches per operation relative to {}",
+                    reference(table)
+                )
+            }
             Self::PerCost => "operations per second for each unit of monthly cost".to_owned(),
         }
     }
 
-    /// Its text in a cell; absent where the figure has none.
-    pub(crate) fn text(self, figure: &Figure) -> Option<String> {
+    /// Its text in a column's cell; absent where the figure has none. What is 1 by definition has no
+    /// interval.
+    pub(crate) fn text(self, table: &StudyTable, column: usize, figure: &Figure) -> Option<String> {
         let words = |value: Option<Ratio>| {
             let value = value.filter(|value| value.estimate.is_finite())?;
-            Some(format!("{} {}", ratio(value.estimate), plus_minus(&value)))
+            let text = ratio(value.estimate);
+            Some(if self.is_one(table, column) {
+                text
+            } else {
+                format!("{text} {}", plus_minus(&value))
+            })
         };
         match self {
             Self::Relative => words(figure.relative),
@@ -261,10 +264,23 @@ impl Beside {
     pub(crate) fn is_in(self, table: &StudyTable) -> bool {
         let mut all = table.rows.iter().flat_map(figures);
         all.any(|(column, figure)| {
-            // The base alone says nothing of these: it is 1.
-            let is_one = matches!(self, Self::Cpu | Self::Switches) && column == table.base;
-            self.text(figure).is_some() && !is_one
+            // The base alone says nothing.
+            self.text(table, column, figure).is_some() && !self.is_one(table, column)
         })
+    }
+
+    /// Whether it is 1 by definition in this column.
+    fn is_one(self, table: &StudyTable, column: usize) -> bool {
+        matches!(self, Self::Cpu | Self::Switches) && column == table.base
+    }
+}
+
+/// What the column that is 1 stands for: `1 client`, `rows 100k`.
+fn reference(table: &StudyTable) -> String {
+    let base = base_name(table);
+    match base.parse() {
+        Ok(count) if table.axis == Axis::Clients => words::plural(count, table.worker),
+        _ => format!("{} {base}", table.axis_name),
     }
 }
 

@@ -237,7 +237,8 @@ fn a_search_by_time_shows_intervals_and_how_sure_it_is() {
         "point-query, 0000000000 → 000000003c: +2.6 % [+2.0, +3.2] CPU per operation; \
          +2.63 % instructions per operation",
         "; 3 looks in time at 6 points, ",
-        "between +3.4 and +4.6 %; the step is here with a probability of 97 %, if builds scatter by 0.3 %",
+        "between +3.4 and +4.6 %; the step is here with a probability of 97 %, if it is one step and \
+         builds scatter by 0.3 %",
         "these fresh blocks show it, too",
         "15 points; likeliest after 0000000032 and up to 0000000034 (61 %)",
     ] {

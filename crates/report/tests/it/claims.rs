@@ -174,6 +174,30 @@ fn the_command_to_do_it_again_has_targets_and_seed_and_no_places() {
     let again = "\ndeltabench compare postgres:17.11 postgres:18.6 --clients 1,4 --seed 7\n\
                  # as typed: /root/bin/deltabench --lab=/tmp/x compare ";
     assert!(text.contains(again), "{text}");
+    // Any command that makes one comparison; words of options are no commands.
+    for (name, before) in [("count", "calibrate"), ("pgbench", "replay")] {
+        run.plan.command = [
+            "deltabench",
+            "--lab",
+            before,
+            name,
+            "postgres:17",
+            "postgres:18",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        let text = form(Format::Markdown, &run);
+        let again = format!("\ndeltabench {name} postgres:17.11 postgres:18.6 --seed 7\n");
+        assert!(text.contains(&again), "{text}");
+    }
+    run.plan.command = ["deltabench", "--lab", "compare", "calibrate", "postgres:18"]
+        .map(str::to_owned)
+        .to_vec();
+    let text = form(Format::Markdown, &run);
+    assert!(
+        text.contains("\ndeltabench --lab compare calibrate postgres:18\n```"),
+        "{text}"
+    );
     run.plan.command = ["deltabench", "calibrate", "postgres:18"]
         .map(str::to_owned)
         .to_vec();

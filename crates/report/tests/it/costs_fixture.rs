@@ -107,6 +107,8 @@ fn add(cell: &mut CellComparison) {
         base_us: curve(1.0),
         candidate_us: curve(1.0 - change),
     });
+    let throughput = cell.metric(Metric::Throughput);
+    cell.cost_rates = throughput.map(|found| (found.base, found.candidate));
     cell.costs = vec![
         cost(
             "machine_cpu_percent_per_op",

@@ -12,7 +12,7 @@ use deltabench_model::sampled::{FunctionTime, SampledCell, SampledTime};
 use deltabench_model::units::{signed_to_f64, to_f64};
 use deltabench_report::{
     JsonVersion, TerminalOptions, benchstat, explained_json, explained_markdown, explained_text,
-    html, json, markdown, terminal,
+    html, json, junit, markdown, terminal,
 };
 use serde_json::Value;
 
@@ -81,6 +81,34 @@ pub fn counted() -> Full {
 #[test]
 fn the_text_says_where_and_why_with_figures_that_add_up() {
     insta::assert_snapshot!(explained_text(&cells(), &plan(), 110));
+}
+
+#[test]
+fn forms_for_programs_have_the_figures_of_a_count_and_nothing_of_time() {
+    let mut run = explained();
+    run.comparison.instructions.as_mut().unwrap().alone = true;
+    for cell in &mut run.comparison.cells {
+        cell.metrics.clear();
+        cell.rates.clear();
+    }
+    let text = junit(&run.comparison, &run.plan, &run.context);
+    assert_eq!(
+        text.matches("<system-out>instr/op: 1.0").count(),
+        1,
+        "{text}"
+    );
+    for word in ["code layout", "false alarms", "another hour", "placebo"] {
+        assert!(!text.contains(word), "{word}: {text}");
+    }
+    let text = benchstat(&run.comparison, &run.plan, &run.context);
+    let lines: Vec<&str> = { text.lines() }
+        .filter(|line| line.starts_with("Benchmark"))
+        .collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    for line in lines {
+        assert_eq!(line.split_whitespace().count(), 4, "{line}");
+        assert!(line.ends_with(" instructions/op"), "{line}");
+    }
 }
 
 #[test]

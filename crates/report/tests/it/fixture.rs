@@ -269,6 +269,7 @@ fn cell(id: u32, row: &Row, candidate: u32, noise: &mut Noise) -> CellComparison
         rates: Vec::new(),
         latency: None,
         costs: Vec::new(),
+        cost_rates: None,
         moved: Vec::new(),
         explanation: None,
         series,

@@ -2,9 +2,9 @@
 
 use crate::costs_fixture::{costed, withdrawn_cell, withdrawn_run};
 use crate::full::{Full, full};
-use deltabench_compare::comparison::{Comparison, Verdict};
+use deltabench_compare::comparison::{Comparison, Metric, Sessions, Verdict};
 use deltabench_compare::exit_code;
-use deltabench_model::plan::{CellId, ServerId};
+use deltabench_model::plan::{CellId, GatedMetric, ServerId};
 use deltabench_report::{
     Format, TerminalOptions, benchstat, costs_table, csv, json, junit, markdown, render,
 };
@@ -61,6 +61,47 @@ fn the_costs_keep_the_width() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
+}
+
+#[test]
+fn what_is_per_second_has_the_rate_of_the_blocks_that_its_costs_are_from() {
+    let mut full = costed();
+    for cell in &mut full.comparison.cells {
+        cell.cost_rates = Some((1000.0, 500.0));
+    }
+    let of = |full: &Full| costs_table(&full.comparison, &full.plan, &full.context, options(160));
+    let text = of(&full);
+    assert!(
+        text.contains("cs/s 1020") && text.contains("cs/s 511"),
+        "{text}"
+    );
+    assert!(text.contains("21400"), "o/s is the judged one: {text}");
+    for cell in &mut full.comparison.cells {
+        cell.cost_rates = None;
+    }
+    assert!(
+        !of(&full).contains("cs/s 1020"),
+        "of no rate nothing is told"
+    );
+}
+
+#[test]
+fn the_legend_of_costs_says_of_which_blocks_they_are() {
+    let mut full = costed();
+    let flat = |full: &Full| {
+        let text = costs_table(&full.comparison, &full.plan, &full.context, options(160));
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(flat(&full).contains("the judged CPU/op and o/s are from these only"));
+    full.comparison.sessions = Some(Sessions {
+        number: 4,
+        blocks: 8,
+    });
+    assert!(flat(&full).contains("blocks of the first session that counts"));
+    assert!(!flat(&full).contains("[×0.1, ×0.2]"));
+    full.comparison.cells[4].moved[0].text =
+        "index scans from 100 to 1 /op [×0.01, ×0.01]".to_owned();
+    assert!(flat(&full).contains("[×0.1, ×0.2]: candidate / base"));
 }
 
 #[test]
@@ -500,6 +541,63 @@ fn each(comparison: &mut Comparison, verdict: Verdict) {
     for cell in &mut comparison.cells {
         (cell.verdict, cell.alone) = (verdict, verdict);
     }
+}
+
+#[test]
+fn junit_says_what_the_gate_asks_for() {
+    let mut full = costed();
+    let gate = &mut full.comparison.gate;
+    (gate.on, gate.metrics) = (true, vec![GatedMetric::P999]);
+    each(&mut full.comparison, Verdict::Regression);
+    let text = junit(&full.comparison, &full.plan, &full.context);
+    let unknown = r#"<failure message="p99.9 latency unknown (too few operations in a block); "#;
+    assert!(text.contains(unknown), "{text}");
+    assert!(!text.contains("Holm)\" type"), "{text}");
+    assert!(!text.contains("p95: "), "{text}");
+    full.comparison.gate.metrics = vec![GatedMetric::P95];
+    for cell in &mut full.comparison.cells {
+        let mut p95 = cell.metric(Metric::LatencyP99).unwrap().clone();
+        (p95.metric, p95.verdict) = (Metric::LatencyP95, Some(Verdict::Inconclusive));
+        cell.metrics.push(p95);
+    }
+    let text = junit(&full.comparison, &full.plan, &full.context);
+    assert!(text.contains(r#"<failure message="p95 latency: no answer; "#));
+    assert!(text.contains("\np95: "), "{text}");
+    // In another hour, of which nothing is known.
+    let gate = &mut full.comparison.gate;
+    (gate.metrics, gate.another_hour) = (Vec::new(), true);
+    let text = junit(&full.comparison, &full.plan, &full.context);
+    assert!(text.contains(r#"<failure message="no answer in another hour; "#));
+    assert!(!text.contains("Holm)\" type"), "{text}");
+}
+
+#[test]
+fn servers_of_one_name_are_told_apart() {
+    let mut full = costed();
+    full.plan.servers[0].label = Some("same".to_owned());
+    full.plan.servers[2].label = Some("same".to_owned());
+    let text = benchstat(&full.comparison, &full.plan, &full.context);
+    assert!(text.contains("\nserver: same\n") && text.contains("\nserver: same (2)\n"));
+    let text = junit(&full.comparison, &full.plan, &full.context);
+    assert!(
+        text.contains(r#"<testsuite name="same (2) vs same" "#),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_base_alone_has_its_blocks_for_benchstat() {
+    let mut full = costed();
+    full.comparison.placebo_cells = full.comparison.cells.clone();
+    full.comparison.cells.clear();
+    full.plan.servers.truncate(2);
+    let text = benchstat(&full.comparison, &full.plan, &full.context);
+    assert_eq!(text.matches("server: ").count(), 1);
+    let lines = text.lines().filter(|line| line.starts_with("Benchmark"));
+    let blocks: usize = { full.comparison.placebo_cells.iter() }
+        .map(|cell| cell.rates.len())
+        .sum();
+    assert_eq!(lines.count(), blocks);
 }
 
 #[test]

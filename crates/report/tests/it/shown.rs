@@ -486,8 +486,8 @@ fn what_all_cells_share_is_said_once_above_them() {
         "conditions: aged tables: after the published write phase; open loop at 800 ops/s, latency \
          from the scheduled start; over TLS; published order: each cell starts from the tables that \
          earlier cells left; pinned: server to core 0, client to core 1; up to 10 threads of the \
-         client; postgres:18.6 (postgres:18.6) burns 2000 ns of CPU more for each message, on purpose; \
-         measures the changes of run 20251121-0900-11aa again"
+         client; postgres:18.6 burns 2000 ns of CPU more for each message, on purpose; measures the \
+         changes of run 20251121-0900-11aa again"
     );
     assert!(!text.contains("(aged)") && !text.contains("800/s"));
 }

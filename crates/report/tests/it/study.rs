@@ -1,5 +1,6 @@
 use crate::study_fixture::{large, small, study_context};
-use deltabench_compare::study::{Study, StudyTable};
+use deltabench_compare::comparison::Ratio;
+use deltabench_compare::study::{Axis, Study, StudyTable};
 use deltabench_report::{StudyContext, StudyFormat, TerminalOptions, render_study};
 use serde_json::Value;
 
@@ -301,5 +302,34 @@ fn a_study_that_was_computed_is_shown_in_every_form() {
                 format.word()
             );
         }
+    }
+}
+
+#[test]
+fn what_is_1_by_definition_has_no_interval() {
+    let mut study = small();
+    let clients = { study.tables.iter_mut() }.find(|table| table.axis == Axis::Clients);
+    let table = clients.unwrap();
+    let one = Ratio {
+        estimate: 1.0,
+        ci95: None,
+        ci90: None,
+    };
+    for row in &mut table.rows {
+        let base = row.figures[table.base].as_mut().unwrap();
+        (base.cpu, base.switches) = (Some(one), Some(one));
+    }
+    for text in [
+        text(&study, 160, false),
+        rendered(StudyFormat::Markdown, &study),
+    ] {
+        assert!(
+            text.contains("CPU per operation relative to 1 client\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("1.000") && !text.contains("1.000 ±?"),
+            "{text}"
+        );
     }
 }

@@ -114,15 +114,15 @@ const words = (x, y, content, more) => ({
 });
 const band = (x1, x2, y, height, fill) => ({ type: 'rect', shape: { x: x1, y, width: Math.max(x2 - x1, 1), height }, style: { fill } });
 
-/** An interval that may leave the axis: arrows say so. */
-function whiskers(value, y, place, limit, stroke, width = 2) {
+/** An interval that may leave the axis: arrows say so. Other ends have caps, but for those of the placebo. */
+function whiskers(value, y, place, limit, stroke, width = 2, caps = true) {
   const [low, high] = [value.low ?? value.ratio, value.high ?? value.ratio];
   const [from, to] = [place(low), place(high)];
   const end = (x, cut, towards) =>
     cut
       ? { type: 'polyline', shape: { points: [[x - 5 * towards, y - 5], [x + 2 * towards, y], [x - 5 * towards, y + 5]] }, style: { stroke, lineWidth: width, fill: 'none' } }
-      : line(x, y - 5, x, y + 5, stroke, width);
-  return [line(from, y, to, y, stroke, width), end(from, low < 1 - limit, -1), end(to, high > 1 + limit, 1)];
+      : caps && line(x, y - 5, x, y + 5, stroke, width);
+  return [line(from, y, to, y, stroke, width), end(from, low < 1 - limit, -1), end(to, high > 1 + limit, 1)].filter(Boolean);
 }
 
 /** A metric that is not judged has no verdict: its colour only says whether the interval leaves out equal. */
@@ -176,7 +176,7 @@ function render(row, frame) {
   const nothing = placeboOf(cell, metric);
   if (nothing) {
     const low = y + 8;
-    if (nothing.low != null) parts.push(line(place(nothing.low), low, place(nothing.high), low, colour('muted'), 1));
+    if (nothing.low != null) parts.push(...whiskers(nothing, low, place, limit, colour('muted'), 1, false));
     parts.push(mark(place(nothing.ratio), low, 'placebo', colour('muted')));
   }
   const kind = classOf(row, metric);

@@ -1,13 +1,15 @@
 //! What is loaded into a fleet's servers before the blocks.
 
-use super::{Fleet, LOADING_PORT, no_such_server, place_of};
+use super::member::Member;
+use super::{Fleet, LOADING_PORT, PAUSE, no_such_server, place_of};
+use crate::admin::run;
 use crate::aging;
 use crate::load::{self, DataSet, Making, ShortVisits};
 use crate::occupancy::Occupancy;
 use crate::readback::{ServerReadback, read_back};
-use crate::remote::same_server;
+use crate::remote::{self, same_server};
 use crate::schedule::BlockSchedule;
-use crate::site::Site;
+use crate::site::{Site, Tables};
 use crate::visit::host_problem;
 use deltabench_model::plan::{Cell, CellId, DataState, Plan, PlannedServer, ServerId};
 use deltabench_model::problem::Problem;
@@ -19,6 +21,16 @@ use deltabench_workload::executable::Executable;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{MutexGuard, PoisonError};
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often statements are ended again after an interruption.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Cancels all other statements in sessions of one name, which is that of a run's schema.
+const CANCEL: &str = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() \
+    AND datname = current_database() AND usename = current_user \
+    AND application_name = current_setting('application_name')";
 
 impl Fleet<'_> {
     /// Loads every server and reads back what it is; all are stopped again when this returns.
@@ -28,8 +40,8 @@ impl Fleet<'_> {
     /// directory, byte-identical data, so that between base and placebo no placement of rows differs; or, on
     /// a server that was there before, a copy of the rows in their order.
     ///
-    /// Shape:  in the plan's order; `None` when `interrupted` was set meanwhile. `executables` are those of
-    ///         the plan's cells, in order.
+    /// Shape:  in the plan's order; `None` when `interrupted` was set meanwhile, which ends the statements
+    ///         under way. `executables` are those of the plan's cells, in order.
     /// Errors: with the tail of the server's log.
     pub fn load(
         &mut self,
@@ -63,7 +75,10 @@ impl Fleet<'_> {
                 _ => None,
             };
             if leader != place {
-                self.copy(leader, place)?;
+                self.copy(leader, place, interrupted)?;
+                if interrupted.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
                 let readback = self.read_copy(place, executables)?;
                 if let Some(entry) = readbacks.get_mut(place) {
                     *entry = Some(ServerReadback {
@@ -104,7 +119,8 @@ impl Fleet<'_> {
             .join(" and ")
     }
 
-    /// Loads these servers at the same time, each with a thread of its own, and stops them.
+    /// Loads these servers at the same time, each with a thread of its own, and stops them. If the user
+    /// interrupts, a server of ours ends at once, with what it does.
     fn load_at_once(
         &mut self,
         places: &[usize],
@@ -137,6 +153,12 @@ impl Fleet<'_> {
                     (*place, scope.spawn(load))
                 })
                 .collect();
+            let sites = addresses.iter().map(|(place, site, ..)| (*place, site));
+            let sites: Vec<(usize, &Site)> = sites.collect();
+            let threads = loaders.iter().map(|(_, loader)| loader);
+            watch(threads.collect(), interrupted, || {
+                end_loads(&mut self.members, &sites);
+            });
             let died = || Err(Problem::new("a loading thread ended too early"));
             loaders
                 .into_iter()
@@ -145,7 +167,11 @@ impl Fleet<'_> {
         });
         let mut readbacks = Vec::new();
         for (place, result) in loaded {
-            let readback = result.map_err(|problem| self.with_log(problem, place))?;
+            let readback = match result {
+                // Its server was ended, or a signal to all processes came to it first.
+                Err(_) if interrupted.load(Ordering::Relaxed) => None,
+                other => other.map_err(|problem| self.with_log(problem, place))?,
+            };
             self.halt(place)?;
             readbacks.push((place, readback));
         }
@@ -231,6 +257,27 @@ impl Fleet<'_> {
         self.renew_as(schedule, server, made)
     }
 
+    /// Gives the server in `to` the data of the one in `from`.
+    ///
+    /// Errors: as [`Fleet::load`]; none of a statement that was ended because the user interrupted.
+    fn copy(&mut self, from: usize, to: usize, interrupted: &AtomicBool) -> Result<(), Problem> {
+        if self.own(to).is_some() {
+            return self.copy_data(from, to);
+        }
+        let (source, target) = (self.site(from, from)?, self.site(to, to)?);
+        let (plan, tables) = (self.plan, &self.tables);
+        let copied = std::thread::scope(|scope| {
+            let copying = scope.spawn(|| remote::copy(&source, &target, plan, tables));
+            watch(vec![&copying], interrupted, || drop(cancel(&target)));
+            let died = |_| Err(Problem::new("a thread that copies rows ended too early"));
+            copying.join().unwrap_or_else(died)
+        });
+        match copied {
+            Err(_) if interrupted.load(Ordering::Relaxed) => Ok(()),
+            other => other,
+        }
+    }
+
     fn read_copy(
         &mut self,
         place: usize,
@@ -278,6 +325,44 @@ impl Fleet<'_> {
         let member = self.members.get_mut(place).ok_or_else(no_such_server)?;
         member.stop()
     }
+}
+
+/// Waits until threads have ended. When the user interrupts, `end` is called, and again each second: a thread
+/// may begin another statement.
+fn watch<T>(
+    threads: Vec<&ScopedJoinHandle<'_, T>>,
+    interrupted: &AtomicBool,
+    mut end: impl FnMut(),
+) {
+    let mut ended: Option<Instant> = None;
+    while !threads.iter().all(|thread| thread.is_finished()) {
+        let again = ended.is_none_or(|at| at.elapsed() >= AGAIN);
+        if again && interrupted.load(Ordering::Relaxed) {
+            end();
+            ended = Some(Instant::now());
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Ends what servers do that are being loaded: a server of ours itself, on another our statements.
+fn end_loads(members: &mut [Member], sites: &[(usize, &Site)]) {
+    for (place, site) in sites {
+        match members.get_mut(*place) {
+            Some(Member::Own(cluster)) => cluster.abandon(),
+            // It is tried again: nothing can be done with a server that does not answer.
+            Some(Member::Remote { .. }) => drop(cancel(site)),
+            None => {}
+        }
+    }
+}
+
+/// Cancels the statements of set-up work on a server that was there before.
+///
+/// Errors: whatever it answered.
+fn cancel(site: &Site) -> Result<(), Problem> {
+    let mut client = site.open(Tables::Kept(DataState::Fresh))?;
+    run(&mut client, CANCEL)
 }
 
 /// Does the same on several servers, each in a thread of its own; the problem of the first that has one.

@@ -161,12 +161,8 @@ impl Fleet<'_> {
         })
     }
 
-    /// Gives the server in `to` the data of the one in `from`.
-    pub(super) fn copy(&mut self, from: usize, to: usize) -> Result<(), Problem> {
-        if self.own(to).is_none() {
-            let (source, target) = (self.site(from, from)?, self.site(to, to)?);
-            return remote::copy(&source, &target, self.plan, &self.tables);
-        }
+    /// Gives the cluster in `to` the data of the one in `from`.
+    pub(super) fn copy_data(&mut self, from: usize, to: usize) -> Result<(), Problem> {
         // A leader comes before its copies.
         match self.members.split_at_mut_checked(to) {
             Some((before, [Member::Own(target), ..])) if from < to => match before.get(from) {

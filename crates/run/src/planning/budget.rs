@@ -75,22 +75,28 @@ fn fitted(
 
 /// What the time holds, and what would do.
 fn too_short(plan: &Plan, allowed: f64, needed: f64, (set_up, block): (f64, f64)) -> String {
-    let cells = plan.cells.len();
+    let cells = match plan.cells.len() {
+        1 => "1 cell".to_owned(),
+        several => format!("{several} cells"),
+    };
     let left = (allowed - set_up).max(0.0);
     let blocks = match to_u64((left / block).floor()) {
-        0 => format!("not even one block of {cells} cells fits"),
-        1 => format!("about 1 block of {cells} cells fits"),
-        some => format!("about {some} blocks of {cells} cells fit"),
+        0 => format!("not even one block of {cells} fits"),
+        1 => format!("about 1 block of {cells} fits"),
+        some => format!("about {some} blocks of {cells} fit"),
     };
-    let fitting = to_u64((to_f64(count(cells)) * left / (needed * block)).floor());
+    let fitting = to_u64((to_f64(count(plan.cells.len())) * left / (needed * block)).floor());
     let fewer = if fitting > 0 {
         format!(", or choose at most {fitting} of them")
     } else {
         String::new()
     };
+    let wanted = match f64::from(plan.timing.blocks) <= needed {
+        true => format!("you asked for {needed}"),
+        false => format!("a verdict needs {needed}"),
+    };
     format!(
-        "{} is too short for verdicts: {blocks}, but a verdict needs {needed}; allow about --budget \
-         {}{fewer}",
+        "{} is too short for verdicts: {blocks}, but {wanted}; allow about --budget {}{fewer}",
         exact(allowed),
         at_least(set_up + needed * block),
     )
@@ -197,6 +203,11 @@ mod tests {
         let mut plan = plan();
         let note = fitted(&mut plan, 1.0, true, &time).unwrap().unwrap();
         assert!(note.starts_with("1 s is too short for verdicts"), "{note}");
+        plan.timing.blocks = 1;
+        plan.cells.truncate(1);
+        let note = fitted(&mut plan, 1.0, true, &time).unwrap().unwrap();
+        let told = "not even one block of 1 cell fits, but you asked for 1; allow";
+        assert!(note.contains(told), "{note}");
         assert_eq!(exact(90.0), "90 s");
         assert_eq!(exact(1.5), "1.5 s");
         assert_eq!(exact(1500.0), "25 min");

@@ -113,6 +113,8 @@ mod tests {
         plan.timing.deadline_seconds = Some(60.0);
         plan.observing.counted_after = Some(CountedAfter::Changed);
         plan.observing.confirmed_after = Some(0);
+        plan.observing.sensitivity = true;
+        plan.gate.on = true;
         let places = (0..8).flat_map(|block| (0..5).map(move |round| (block, round)));
         let slices: Vec<Slice> = places
             .flat_map(|(block, round)| {
@@ -141,6 +143,9 @@ mod tests {
         assert_eq!(again.timing.deadline_seconds, None);
         assert_eq!(again.observing.counted_after, None);
         assert_eq!(again.observing.confirmed_after, None);
+        assert!(!again.observing.sensitivity);
+        assert_eq!(again.gate, Gate::default());
+        assert!(again.own_executables);
         // The first run's δ, which was the smallest step: noise is not asked again.
         assert!(!again.delta_from_noise && (again.delta - 0.02).abs() < 1e-12);
         let equal = analyse(&plan, &[], Vec::new());

@@ -39,7 +39,30 @@ pub(crate) fn findings(
     round_trips_us: &[f64],
 ) -> Vec<Finding> {
     let prewarmed = servers.iter().all(RemoteServer::can_prewarm);
-    all(plan, prewarmed, round_trips_us)
+    let named = servers.iter();
+    let named: Vec<_> = named.map(|one| (one.place(), one.identity())).collect();
+    let mut findings = all(plan, prewarmed, round_trips_us);
+    findings.extend(same(&named));
+    findings
+}
+
+/// The first two servers that have other places and are one. Two databases of one place are known to be.
+fn same(servers: &[(String, Option<&str>)]) -> Option<Finding> {
+    let mut known = servers.iter().enumerate();
+    known.find_map(|(number, (place, identity))| {
+        let mut before = servers.iter().take(number);
+        let (first, _) = before.find(|(other, its)| {
+            other != place && identity.is_some() && its == identity
+        })?;
+        Some(Finding::new(
+            FindingKind::RemoteSame,
+            Severity::Confounder,
+            format!(
+                "{first} and {place} are one server under two names: only the way to it, the database and \
+                 the role can differ"
+            ),
+        ))
+    })
 }
 
 fn all(plan: &Plan, prewarmed: bool, round_trips_us: &[f64]) -> Vec<Finding> {
@@ -188,6 +211,26 @@ mod tests {
     fn severity(found: &[(String, Severity)], kind: &str) -> Option<Severity> {
         let entry = found.iter().find(|(known, _)| known == kind);
         entry.map(|(_, severity)| *severity)
+    }
+
+    #[test]
+    fn one_server_under_two_names_is_told_and_two_databases_of_one_place_are_not() {
+        let named = |servers: &[(&str, Option<&'static str>)]| {
+            let servers = servers
+                .iter()
+                .map(|(place, its)| ((*place).to_owned(), *its));
+            same(&servers.collect::<Vec<_>>()).map(|finding| finding.text)
+        };
+        let found = named(&[("a:1", Some("7 1.5")), ("b:1", Some("7 1.5"))]).unwrap();
+        assert!(found.starts_with("a:1 and b:1 are one server"), "{found}");
+        // A restored copy, one place twice, servers that do not say.
+        for others in [
+            [("a:1", Some("7 1.5")), ("b:1", Some("7 2.5"))],
+            [("a:1", Some("7 1.5")), ("a:1", Some("7 1.5"))],
+            [("a:1", None), ("b:1", None)],
+        ] {
+            assert_eq!(named(&others), None);
+        }
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(crate) struct RemoteServer {
     prewarm: Option<String>,
     /// When the server was started, as it says.
     started: String,
+    /// The same in all sessions of one server, and in no other; absent if it may not be asked.
+    identity: Option<String>,
     restarted: bool,
     /// Its main process, if an agent tells.
     postmaster: Postmaster,
@@ -56,6 +58,7 @@ impl RemoteServer {
         Ok(Self {
             prewarm: prewarm(&mut guard)?,
             started: started(&mut guard)?,
+            identity: identity(&mut guard),
             remote: remote.clone(),
             access,
             guard,
@@ -75,6 +78,11 @@ impl RemoteServer {
     /// `HOST:PORT`.
     pub(crate) fn place(&self) -> String {
         place(&self.remote)
+    }
+
+    /// What tells it from other servers; absent if it does not say.
+    pub(crate) fn identity(&self) -> Option<&str> {
+        self.identity.as_deref()
     }
 
     /// Whether tables can be brought into shared buffers there.
@@ -203,6 +211,18 @@ fn prepare(guard: &mut Client, version_num: u32) -> Result<(), Problem> {
 fn started(client: &mut Client) -> Result<String, Problem> {
     let rows = query(client, "SELECT pg_postmaster_start_time()")?;
     Ok(rows.into_iter().next().map(text).unwrap_or_default())
+}
+
+/// Which cluster it is, and when it was started: a restored copy is the same cluster, and another start. A
+/// service may forbid to ask.
+fn identity(client: &mut Client) -> Option<String> {
+    let sql = "SELECT system_identifier || ' ' || extract(epoch FROM pg_postmaster_start_time()) \
+               FROM pg_catalog.pg_control_system()";
+    let rows = query(client, sql).ok()?;
+    rows.into_iter()
+        .next()
+        .map(text)
+        .filter(|known| !known.is_empty())
 }
 
 /// The qualified name of `pg_prewarm`, where it is installed and we may call it. Only that of the extension:

@@ -2,8 +2,8 @@
 
 use super::Session;
 use crate::schedule::{VisitSchedule, cores_of_client};
-use deltabench_compare::analyse;
 use deltabench_compare::comparison::{Comparison, Metric};
+use deltabench_compare::{analyse, words};
 use deltabench_driver::{ClientLimit, ClientLoad, client_limited};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::{Cell, CellId, Plan};
@@ -25,8 +25,8 @@ impl Session<'_> {
         for (id, cell) in CellId::each().zip(&self.plan.cells) {
             let own_cores = own_cores(self.plan, id, cell, &cores);
             let more = more_threads(self.plan, cell, own_cores, cores.len());
-            let found = client_finding((id, cell), own_cores, more, slices, &comparison);
-            findings.extend(found);
+            let limit = client_limit(id, own_cores, slices, &comparison);
+            findings.extend(limit.map(|limit| limited(self.plan, cell, &limit, more)));
         }
         self.keep_findings(&findings)
     }
@@ -61,13 +61,12 @@ fn more_threads(plan: &Plan, cell: &Cell, own_cores: u32, cores: usize) -> Optio
     (room.min(cell.clients) > has).then_some(room)
 }
 
-fn client_finding(
-    (id, cell): (CellId, &Cell),
+fn client_limit(
+    id: CellId,
     own_cores: u32,
-    more: Option<u32>,
     slices: &[Slice],
     comparison: &Comparison,
-) -> Option<Finding> {
+) -> Option<ClientLimit> {
     let mine: Vec<&Slice> = slices
         .iter()
         .filter(|slice| slice.cell == id && slice.void.is_none())
@@ -84,28 +83,32 @@ fn client_finding(
         .flat_map(|found| &found.metrics)
         .find(|value| value.metric == Metric::LatencyP50)
         .map_or(0.0, |value| value.base);
-    let limit = client_limited(&ClientLoad {
+    client_limited(&ClientLoad {
         duration_ns: mine.iter().map(|slice| slice.duration_ns).sum(),
         client_cpu_ns: mine.iter().map(|slice| slice.client_cpu_ns).sum(),
         own_cores,
         schedule_lag_ns: lags.get(lags.len() / 2).copied(),
         median_latency_ns: to_u64(median_us * 1e3),
-    })?;
+    })
+}
+
+/// That the client was the limit of a cell; `more`: a number of threads that would help it.
+fn limited(plan: &Plan, cell: &Cell, limit: &ClientLimit, more: Option<u32>) -> Finding {
     let more = match (limit, more) {
         (ClientLimit::Busy { .. }, Some(threads)) => {
             format!(" (--jobs {threads} gives it more threads)")
         }
         _ => String::new(),
     };
-    Some(Finding::new(
+    Finding::new(
         FindingKind::ClientLimited,
         Severity::Confounder,
         format!(
-            "{} at {} clients: {limit}; its throughput and latency hide differences between the \
-             servers{more}",
-            cell.workload, cell.clients
+            "{} at {}: {limit}; its throughput and latency hide differences between the servers{more}",
+            cell.workload,
+            words::workers(plan, cell.clients)
         ),
-    ))
+    )
 }
 
 #[cfg(test)]
@@ -140,6 +143,32 @@ mod tests {
             more_threads(&plan, &cell, 1, 16),
             None,
             "one table, one thread"
+        );
+    }
+
+    #[test]
+    fn what_it_says_has_one_client_or_several() {
+        let plan = plan_of(&["a", "b"], 8);
+        let late = ClientLimit::Late {
+            lag_ns: 6_600_000,
+            allowed_ns: 1_000_000,
+        };
+        let text = |cell: &Cell, limit| limited(&plan, cell, limit, Some(2)).text;
+        let one = text(&plan.cells[0], &late);
+        assert!(one.starts_with("point-query at 1 client: "), "{one}");
+        assert!(!one.contains("--jobs"), "{one}");
+        let busy = ClientLimit::Busy {
+            share: 0.95,
+            cores: 1,
+        };
+        let several = text(&plan.cells[7], &busy);
+        assert!(
+            several.starts_with("point-query at 8 clients: "),
+            "{several}"
+        );
+        assert!(
+            several.ends_with("(--jobs 2 gives it more threads)"),
+            "{several}"
         );
     }
 

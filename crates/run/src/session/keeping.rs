@@ -164,7 +164,8 @@ impl Session<'_> {
         let loss = Loss {
             message,
             tail,
-            void: "that slice is void",
+            // Where a slice was under way it is void; else it was lost before one, or between two.
+            void: "the rest of that visit is missing",
             give_up: Problem::new(what).hint(hint),
         };
         self.count_loss(loss, progress)

@@ -5,7 +5,7 @@ use crate::facts::{Buffers, Conditions, ServerData, StatementPlans};
 use crate::fleet::Fleet;
 use crate::occupancy::Occupancy;
 use crate::readback::{ServerReadback, data_findings};
-use deltabench_compare::{ServerFacts, fairness};
+use deltabench_compare::{ServerFacts, fairness, words};
 use deltabench_model::fact::{HostFacts, ServerHost, Settings};
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::installation::{Origin, Setting};
@@ -266,9 +266,9 @@ fn plan_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> {
                     FindingKind::PlanDiffers,
                     Severity::Confounder,
                     format!(
-                        "{} at {} clients is planned differently: {} in base, {} in {}",
+                        "{} at {} is planned differently: {} in base, {} in {}",
                         cell.workload,
-                        cell.clients,
+                        words::workers(plan, cell.clients),
                         one_line(ours),
                         one_line(theirs),
                         plan.server_name(id)
@@ -283,4 +283,48 @@ fn plan_findings(plan: &Plan, readbacks: &[ServerReadback]) -> Vec<Finding> {
 fn one_line(plans: &[String]) -> String {
     let words = |plan: &String| plan.split_whitespace().collect::<Vec<_>>().join(" ");
     plans.iter().map(words).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planning::tests::plan_of;
+    use deltabench_model::installation::Build;
+
+    #[test]
+    fn another_plan_is_told_of_one_client_or_several() {
+        let plan = plan_of(&["a", "a", "b"], 2);
+        let readback = |shape: &str| ServerReadback {
+            build: Build {
+                version_text: String::new(),
+                compiler: String::new(),
+                cflags: String::new(),
+                configure: String::new(),
+            },
+            settings: Vec::new(),
+            relation_bytes: 0,
+            sizes: Vec::new(),
+            aging: None,
+            copy_of: None,
+            round_trip_us: None,
+            plans: vec![vec![shape.to_owned()]; 2],
+        };
+        let same = readback("Index  Scan");
+        let all = [same.clone(), same, readback("Seq Scan")];
+        let found = plan_findings(&plan, &all);
+        let texts: Vec<&str> = found.iter().map(|finding| finding.text.as_str()).collect();
+        assert_eq!(texts.len(), 2, "{texts:?}");
+        assert!(
+            texts[0].starts_with("point-query at 1 client is planned"),
+            "{texts:?}"
+        );
+        assert!(
+            texts[1].starts_with("point-query at 2 clients is planned"),
+            "{texts:?}"
+        );
+        assert!(
+            texts[0].contains(": Index Scan in base, Seq Scan in "),
+            "{texts:?}"
+        );
+    }
 }

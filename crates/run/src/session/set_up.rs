@@ -127,3 +127,23 @@ impl Session<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_short;
+    use crate::planning::tests::plan_of;
+    use deltabench_model::plan::Stopping;
+
+    #[test]
+    fn a_run_of_ten_minutes_has_no_pilot_unless_it_asks_how_long_a_width_takes() {
+        let mut plan = plan_of(&["a", "a", "b"], 1);
+        assert!(!is_short(&plan), "no time is set");
+        plan.timing.deadline_seconds = Some(600.0);
+        assert!(is_short(&plan));
+        plan.timing.deadline_seconds = Some(601.0);
+        assert!(!is_short(&plan));
+        plan.timing.deadline_seconds = Some(60.0);
+        plan.stopping = Stopping::Precision { half_width: 0.01 };
+        assert!(!is_short(&plan));
+    }
+}

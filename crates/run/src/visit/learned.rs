@@ -54,6 +54,7 @@ impl Scouted {
 mod tests {
     use super::*;
     use deltabench_model::plan::ServerId;
+    use deltabench_model::slice::VoidReason;
     use deltabench_testkit::small_run;
     use deltabench_workload::Library;
 
@@ -81,6 +82,15 @@ mod tests {
         assert_eq!(of(&plan, &slices[..4]), None, "too few");
         let others: Vec<Slice> = (0..6).map(|round| slice(1, round)).collect();
         assert_eq!(of(&plan, &others), None, "other servers");
+        let changed = |change: fn(&mut Slice)| {
+            let mut all = slices.clone();
+            all.iter_mut().for_each(change);
+            of(&plan, &all)
+        };
+        let elsewhere = changed(|slice| slice.cell = CellId(1));
+        assert_eq!(elsewhere, None, "another cell");
+        let void = changed(|slice| slice.void = Some(VoidReason::Stalled));
+        assert_eq!(void, None, "what did not count");
         let turns = |slices: &[Slice]| {
             Scouted::learned(&plan, CellId(0), &executables[0], slices)
                 .unwrap()

@@ -209,6 +209,8 @@ fn a_run_whose_agent_is_killed_goes_on_without_it_and_says_so_once() {
         }
     }
     let counters = ran.store.counters("mortal").unwrap();
+    let of_lost = counters.iter().filter(|one| one.server == ServerId(2));
+    assert!(of_lost.count() >= 3, "each block has its own");
     for counted in counters {
         let known = counted.server != ServerId(2) || counted.block == 0;
         assert_eq!(counted.values.contains_key("process_user_ns"), known);

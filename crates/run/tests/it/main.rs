@@ -9,9 +9,13 @@ mod block_loop;
 #[cfg(test)]
 mod data;
 #[cfg(test)]
+mod drawn;
+#[cfg(test)]
 mod fake_kind;
 #[cfg(test)]
 mod interleaved;
+#[cfg(test)]
+mod interrupted;
 #[cfg(test)]
 mod lab;
 #[cfg(test)]

@@ -73,7 +73,10 @@ fn refusal((name, value): &(String, String), why: &str, catalogue: &Catalogue) -
         name.eq_ignore_ascii_case(setting) && value.trim().eq_ignore_ascii_case(word)
     });
     let Some((_, _, library, option, variant)) = needed else {
-        return problem.hint(format!("give {name} a value that this version has"));
+        return problem.hint(match why.contains("cannot be changed") {
+            true => format!("leave {name} out"),
+            false => format!("give {name} a value that this version has"),
+        });
     };
     let release = server.split('+').next().unwrap_or(server);
     match variant.filter(|_| release.starts_with("postgres:")) {

@@ -5,6 +5,7 @@ use crate::lab::{
 };
 use crate::query::value;
 use deltabench_server::{Cluster, ClusterSpec, Template};
+use deltabench_testkit::not_tested;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -211,7 +212,10 @@ fn a_crashed_backend_ends_the_server_instead_of_restarting_it_cold() {
 fn a_tree_out_of_the_server_user_s_reach_is_refused_with_the_directory_in_the_way() {
     let lab = Lab::new();
     if !lab.user.switched {
-        eprintln!("skipped: only root starts servers as another user");
+        not_tested(
+            "a tree out of the reach of the server's user",
+            "only root starts servers as another user",
+        );
         return;
     }
     let mut installation = any_installation();

@@ -2,6 +2,7 @@
 
 use crate::lab::{Lab, any_installation, slot};
 use deltabench_server::{HugePages, sweep};
+use deltabench_testkit::not_tested;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static KERNEL: Mutex<()> = Mutex::new(());
@@ -24,7 +25,7 @@ fn a_server_that_asks_for_huge_pages_has_them_and_they_are_given_back() {
     let _turn = turn();
     let lab = Lab::new();
     if !lab.user.switched {
-        eprintln!("skipped: only root can add huge pages");
+        not_tested("huge pages of a server", "only root can add them");
         return;
     }
     let mut reserved = HugePages::reserve(&[16 << 20], lab.workspace()).unwrap();

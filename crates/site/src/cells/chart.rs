@@ -1,6 +1,7 @@
 //! Ratios of one base over the runs that measured them.
 
 use super::Point;
+use crate::band;
 use crate::frame::class;
 use deltabench_compare::words::signed;
 use deltabench_model::units::{count, to_f64};
@@ -30,7 +31,6 @@ pub(super) fn chart(points: &[&Point<'_>]) -> Markup {
     let y = |ratio: f64| HEIGHT / 2.0 - (ratio - 1.0) / far * (HEIGHT / 2.0 - EDGE);
     let step = (WIDTH - LEFT - EDGE) / to_f64(count(points.len())).max(1.0);
     let x = |place: usize| LEFT + (to_f64(count(place)) + 0.5) * step;
-    let ticks = [far, 0.0, -far];
     if points.len() < 2 {
         return html! {};
     }
@@ -38,7 +38,7 @@ pub(super) fn chart(points: &[&Point<'_>]) -> Markup {
         figure.plot.chart-of {
             svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
                 aria-label="ratio of each run to its base, in the order of the table from below" {
-                @for share in ticks {
+                @for share in band::ticks(far) {
                     line.(if share == 0.0 { "equal" } else { "tick" }) x1=(LEFT) x2=(WIDTH)
                         y1=(round(y(1.0 + share))) y2=(round(y(1.0 + share))) {}
                     text x=(LEFT - 8.0) y=(round(y(1.0 + share) + 4.0)) text-anchor="end" {

@@ -5,6 +5,7 @@ use crate::frame::host_of;
 use crate::lab::Lab;
 use crate::route::{Links, Route};
 use deltabench_compare::comparison::{Ratio, Verdict};
+use deltabench_compare::thresholds::{HOURS_ASSUMED, HOURS_ASSUMED_UNSTEADY};
 use deltabench_compare::words::p;
 use deltabench_lab::{ComparedCell, HostTrend};
 use deltabench_model::units::count;
@@ -51,7 +52,8 @@ pub(super) fn summary(found: &[OfHost<'_>]) -> Markup {
 }
 
 /// What the columns are.
-pub(super) fn legend() -> Markup {
+pub(super) fn legend(found: &[OfHost<'_>]) -> Markup {
+    let mut cells = found.iter().flat_map(|host| &host.cells);
     html! {
         p.muted {
             "The surest difference comes first. Figures have 95 % intervals. “Side by side” and “through” "
@@ -60,7 +62,21 @@ pub(super) fn legend() -> Markup {
             "holds among all cells of the table (Benjamini-Hochberg 5 %). “Can tell” hides what is "
             "inconclusive."
         }
+        @if cells.any(|cell| cell.pair.assumed) {
+            p.muted { "“In part assumed”: " (assumed()) }
+        }
     }
+}
+
+/// What figures over many hours rest on where a host has measured too little again.
+fn assumed() -> String {
+    format!(
+        "too little was measured again, and hours are taken to differ by about {:.1} % (standard deviation), \
+         versions of two branches on a virtual machine by {:.1} %. What the report of a run says of another \
+         hour also has a part of large differences, and is wider there.",
+        100.0 * HOURS_ASSUMED,
+        100.0 * HOURS_ASSUMED_UNSTEADY
+    )
 }
 
 /// A row for each cell of a machine.

@@ -218,8 +218,7 @@ fn meaning(network: &Network, (disturbed, all): (usize, usize)) -> Markup {
         p.muted {
             "Intervals of levels hold each by itself. They rest on how hours differ on this host (sd "
             (format!("{:.1}", 100.0 * network.sd)) " %)"
-            @if network.assumed { ", and in part on an assumption, because too little was measured again" }
-            "."
+            @if network.assumed { ", and in part on an assumption: " (super::assumed()) } @else { "." }
             @if disturbed > 0 {
                 " Other load disturbed " (disturbed) " of " (words::plural(count(all), "run"))
                 ": they count for levels, and raise or confirm no change."

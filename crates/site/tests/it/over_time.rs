@@ -87,6 +87,10 @@ fn any_two_versions_are_compared_and_the_page_says_through_what() {
         "{direct}"
     );
     assert!(
+        direct.contains("in part assumed") && direct.contains("by 0.9 %. What the report"),
+        "{direct}"
+    );
+    assert!(
         direct.contains("side by side: 20261101-000000-ffff"),
         "{direct}"
     );
@@ -241,6 +245,7 @@ fn changes_and_trends_show_both_ends_what_confirmed_them_and_notes() {
         "{words}"
     );
     assert!(words.contains("confirmed slower"), "{words}");
+    assert!(words.contains("for all versions alike"), "{words}");
     assert!(trend.contains("<polygon") && trend.contains("by-time"));
     let feed = text(Route::Feed);
     assert!(
@@ -260,6 +265,24 @@ fn changes_and_trends_show_both_ends_what_confirmed_them_and_notes() {
         page(&mut lab, &Route::Change("none".to_owned()), false).unwrap(),
         None
     );
+}
+
+#[test]
+fn a_version_that_is_twice_as_fast_has_charts_whose_axes_can_be() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store = labs::lab(directory.path(), 3);
+    labs::again(&mut store, (&run_name(0xffff), 2), 40, 2.2);
+    drop(store);
+    let (cell, host) = ("point0query01000".to_owned(), HOST.to_owned());
+    for wanted in [
+        Route::Trend(cell.clone(), host.clone()),
+        Route::Cell(cell, host),
+    ] {
+        let text = shown(directory.path(), &wanted);
+        assert!(text.contains("<svg") && text.contains("+120"), "{text}");
+        assert!(!text.contains("NaN"), "{text}");
+        assert!(text.contains(">-100.0 %</text>"), "{text}");
+    }
 }
 
 /// What a visitor may choose is there only where pages are served.

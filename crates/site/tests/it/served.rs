@@ -1,3 +1,4 @@
+use deltabench_model::plan::{ExperimentPart, WorkloadSource};
 use deltabench_site::Lab;
 use deltabench_site::web::{Door, serve};
 use deltabench_store::{RunState, Store};
@@ -138,6 +139,9 @@ fn who_follows_a_run_is_told_of_its_visits_and_of_its_end() {
     let live = got(at, &format!("/run/{run}/live"), "");
     assert!(live.contains("0 of 8") && live.contains("events"), "{live}");
     assert!(live.contains("<b id=\"state\">running</b>"), "{live}");
+    // What the script does not keep up to date would soon say something else than what it does.
+    assert_eq!(live.matches("0 of 8").count(), 1, "{live}");
+    assert!(!live.contains("measured now"), "{live}");
     let mut stream = TcpStream::connect(at).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(60)))
@@ -160,6 +164,46 @@ fn who_follows_a_run_is_told_of_its_visits_and_of_its_end() {
         "{last}"
     );
     drop(lock);
+}
+
+#[test]
+fn every_link_of_an_experiment_leads_to_a_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut store: Store = labs::lab(directory.path(), 1);
+    let run = "demo-20261201-000000-aaaa-1";
+    let mut plan = labs::plan(0);
+    plan.experiment = Some(ExperimentPart {
+        execution: "demo-20261201-000000-aaaa".to_owned(),
+        experiment: "demo".to_owned(),
+        source: WorkloadSource {
+            file: "demo.toml".to_owned(),
+            text: String::new(),
+        },
+        scale: None,
+        part: 1,
+        of: 1,
+        group: None,
+        repetition: 1,
+        coordinates: Vec::new(),
+        left_out: Vec::new(),
+    });
+    labs::add(&mut store, (run, &plan), 1_796_083_200_000);
+    deltabench_testkit::small_run::keep(&mut store, run, [1.0; 3]);
+    store
+        .finish_run(run, RunState::Finished, 1_796_083_300_000)
+        .unwrap();
+    let at = served(directory.path(), Door::own());
+    let text = got(at, "/execution/demo-20261201-000000-aaaa", "");
+    let (_, runs) = text
+        .split_once("aria-label=\"runs\"")
+        .expect("a table of runs");
+    assert!(runs.contains(&format!("href=\"/run/{run}\"")), "{runs}");
+    for rest in text.split(" href=\"").skip(1) {
+        let link = rest.split_once('"').unwrap().0;
+        if !link.starts_with('#') {
+            assert_eq!(status(&got(at, link, "")), "200", "{link}");
+        }
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@
     clippy::indexing_slicing
 )]
 
+mod below;
 mod between;
 mod coverage;
 mod early;

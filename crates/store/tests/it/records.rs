@@ -1,9 +1,11 @@
 use crate::data::plan;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::record::Record;
+use deltabench_model::replayed::{ReplayedFile, WeightedBy};
 use deltabench_model::slice::VoidReason;
 use deltabench_model::work::Work;
 use deltabench_model::work::insert::{InsertSetup, InsertStep};
+use deltabench_model::work::replay::ReplaySetup;
 use deltabench_store::{RunState, Store, StoreError};
 use deltabench_testkit::small_insert;
 
@@ -111,4 +113,57 @@ fn a_record_does_not_go_into_an_open_visit() {
     store.begin_visit("one", CellId(0), 0).unwrap();
     let refused = store.add_record("one", &record(ServerId(0), CellId(0), 1));
     assert!(matches!(refused, Err(StoreError::Misuse { .. })));
+}
+
+#[test]
+fn a_block_of_a_replay_is_done_with_a_statement_that_all_servers_have() {
+    let lab = tempfile::tempdir().unwrap();
+    let mut store = Store::open(lab.path()).unwrap();
+    let mut plan = plan();
+    plan.work = Work::Replay(ReplaySetup {
+        capture: ReplayedFile {
+            path: "q.sql".to_owned(),
+            sha256: None,
+        },
+        data: None,
+        weighted_by: WeightedBy::Calls,
+        budget_seconds: 60.0,
+        impact: 0.001,
+        settings: Vec::new(),
+        mix: None,
+        data_sets: Vec::new(),
+        directory_database: None,
+        made_up: false,
+        functions_allowed: false,
+        sent_sha256: None,
+        clock: None,
+        timeout_seconds: 60,
+        statements: Vec::new(),
+    });
+    store
+        .create_run("one", &plan, RunState::Running, 5)
+        .unwrap();
+    let done = |store: &Store| {
+        let summary = store.runs().unwrap().remove(0);
+        (summary.blocks_done, summary.visits_done)
+    };
+    let visit = |block: u32, cell: u32, servers: u32| -> Vec<Record> {
+        let of = |server| Record {
+            block,
+            ..record(ServerId(server), CellId(cell), 1)
+        };
+        (0..servers).map(of).collect()
+    };
+    // The third is torn by a kill; not every block has every statement.
+    for (records, wanted) in [
+        (visit(0, 0, 3), (1, 1)),
+        (visit(0, 1, 3), (1, 2)),
+        (visit(1, 0, 2), (1, 2)),
+        (visit(2, 1, 3), (2, 3)),
+    ] {
+        for record in records {
+            store.add_record("one", &record).unwrap();
+        }
+        assert_eq!(done(&store), wanted);
+    }
 }

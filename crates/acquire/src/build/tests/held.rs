@@ -40,6 +40,24 @@ fn whoever_gets_a_build_keeps_others_from_removing_it() {
 }
 
 #[test]
+fn a_build_that_an_earlier_process_got_is_held_again() {
+    let world = World::new();
+    let built = world.resolve(&world.packed("fast")).unwrap();
+    // As if the process that got it had ended.
+    let stamped = built
+        .bin_dir
+        .parent()
+        .unwrap()
+        .join("deltabench-build.json");
+    held::alone(&stamped, || Ok(())).unwrap();
+    assert!(!is_held(&built));
+    hold_build(&built).unwrap();
+    assert!(is_held(&built));
+    assert!(forget_build(&world.cache, &built).unwrap());
+    hold_build(&built).unwrap();
+}
+
+#[test]
 fn a_build_that_is_removed_at_that_moment_is_not_held() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("stamp");

@@ -2,6 +2,7 @@
 
 use super::{Fleet, json, text, wait_for};
 use deltabench_store::{RunState, Store};
+use deltabench_testkit::not_tested;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -96,7 +97,7 @@ fn where_disks_are_full_nothing_is_lost_and_all_goes_on_with_space() {
     let disk = |name: &str| Disk::at(fleet.lab.path().join(name));
     let (Some(local), Some(spool), Some(lab)) = (disk("local"), disk("shared/x"), disk("lab"))
     else {
-        eprintln!("skipped: only root can mount a file system");
+        not_tested("full disks of a fleet", "only root can mount a file system");
         return;
     };
     // Of the host, before its lane begins.
@@ -162,7 +163,7 @@ const ROOM_KIB: u64 = 200;
 fn where_the_disk_of_the_host_has_no_room_to_seal_the_lab_stays_there_whole() {
     let fleet = Fleet::new();
     let Some(local) = Disk::at(fleet.lab.path().join("local")) else {
-        eprintln!("skipped: only root can mount a file system");
+        not_tested("full disks of a fleet", "only root can mount a file system");
         return;
     };
     let only = ["--only", "repetition=1,rows=2000", "--detach"];

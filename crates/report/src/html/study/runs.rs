@@ -51,9 +51,12 @@ fn row(run: &StudyRunFacts) -> Markup {
 fn local(page: &str) -> String {
     let quoted = page
         .replace('%', "%25")
+        .replace('\\', "%5C")
         .replace('#', "%23")
         .replace('?', "%3F");
-    if quoted.starts_with("../") || quoted.starts_with("./") {
+    // Where pages are served they have paths from the root. Two slashes would begin the name of a host.
+    let is_of_root = quoted.starts_with('/') && !quoted.starts_with("//");
+    if is_of_root || quoted.starts_with("../") || quoted.starts_with("./") {
         quoted
     } else {
         format!("./{}", quoted.trim_start_matches('/'))
@@ -102,5 +105,7 @@ mod tests {
         assert_eq!(local("../a b/report.html"), "../a b/report.html");
         assert_eq!(local("javascript:alert(1)"), "./javascript:alert(1)");
         assert_eq!(local("//host/x?y#z"), "./host/x%3Fy%23z");
+        assert_eq!(local("/run/of-a-lab"), "/run/of-a-lab");
+        assert_eq!(local("/\\host"), "/%5Chost");
     }
 }

@@ -22,6 +22,9 @@ const FIGURES = [
 /** Those with intervals. */
 const WHISKERS = ['ratio', 'cpu', 'switches'];
 
+/** Intervals are drawn up to so many times the highest value: one wild interval must not flatten all lines. */
+const HIGHEST = 2;
+
 /** A table is of a server; where other coordinates tell tables apart too, its title does. */
 function labels() {
   const servers = own.map((table) => coordinate(table, 'server'));
@@ -78,6 +81,7 @@ function paintLines(element, lines, [key, label, read], title) {
     data: row.figures.flatMap((figure, column) => (figure && read(figure) != null ? [{ value: [counts(table)[column], read(figure)], figure }] : [])),
   }));
   const few = series.length <= SHOWN;
+  const points = series.flatMap(({ data }) => data.map(({ value }) => value[1]));
   const linear = { ratio: [[from, 1], [most, most / from]], efficiency: [[from, 100], [most, 100]], cpu: [[from, 1], [most, 1]], switches: [[from, 1], [most, 1]] }[key];
   if (linear) {
     series.push({
@@ -85,6 +89,7 @@ function paintLines(element, lines, [key, label, read], title) {
       lineStyle: { color: colour('muted'), type: [6, 4], width: 1.5 }, itemStyle: { color: colour('muted') },
     });
   }
+  const highest = HIGHEST * Math.max(...points, ...(linear ?? []).map(([, value]) => value), 0);
   element.dataset.title = `${title}: ${label} over ${WORKERS}`;
   draw(element, `${title}: ${label} over ${WORKERS}, ${lines.length} lines`, {
     grid: { left: 58, right: 24, top: 52, bottom: 44 },
@@ -92,29 +97,33 @@ function paintLines(element, lines, [key, label, read], title) {
     xAxis: { ...axis(), type: 'value', min: 0, max: most, name: WORKERS, nameLocation: 'middle', nameGap: 26, splitLine: { show: false } },
     yAxis: { ...axis(), type: 'value', min: 0, name: label, nameTextStyle: text({ align: 'left' }), axisLabel: text({ formatter: number }) },
     tooltip: tooltip({ trigger: 'item', formatter: ({ seriesName, data }) => (data?.figure ? pointTip(seriesName, data) : escape(seriesName)) }),
-    series: [...series, ...whiskers(series.slice(0, lines.length), key)],
+    series: [...series, ...whiskers(series.slice(0, lines.length), key, highest)],
   });
   const hidden = few ? '' : ` The chart first shows ${SHOWN} of ${lines.length} lines. Click a name in the legend to show others.`;
-  element.parentElement.querySelector('.note').textContent = `Both axes start at 0.${WHISKERS.includes(key) ? ' Whiskers are 95 % intervals.' : ''}${hidden}`;
+  element.parentElement.querySelector('.note').textContent = `Both axes start at 0.${WHISKERS.includes(key) ? ' Whiskers are 95 % intervals; one with an arrow goes on.' : ''}${hidden}`;
 }
 
 /** Intervals at the points, hidden with their line: they have its name. */
-function whiskers(series, key) {
+function whiskers(series, key, highest) {
   if (!WHISKERS.includes(key)) return [];
+  const endsOf = (figure) => (key === 'ratio' ? figure : figure[key]);
   return series.map((line) => ({
     type: 'custom',
     name: line.name,
     silent: true,
     itemStyle: line.itemStyle,
-    data: line.data.map(({ value }) => value),
+    // The axis has to hold the intervals, too.
+    data: line.data.map(({ value, figure }) => [...value, endsOf(figure)?.low ?? value[1], Math.min(endsOf(figure)?.high ?? value[1], highest)]),
+    encode: { x: 0, y: [1, 2, 3] },
     renderItem(params, api) {
       const { figure, value } = line.data[params.dataIndex];
-      const ends = key === 'ratio' ? figure : figure[key];
+      const ends = endsOf(figure);
       if (ends?.low == null) return null;
-      const [[x, top], [, bottom]] = [api.coord([value[0], ends.high]), api.coord([value[0], ends.low])];
+      const [[x, top], [, bottom]] = [api.coord([value[0], Math.min(ends.high, highest)]), api.coord([value[0], ends.low])];
       const style = { stroke: line.itemStyle.color, lineWidth: 1.2 };
       const part = (x1, y1, x2, y2) => ({ type: 'line', shape: { x1, y1, x2, y2 }, style });
-      return { type: 'group', emphasisDisabled: true, children: [part(x, top, x, bottom), part(x - 3, top, x + 3, top), part(x - 3, bottom, x + 3, bottom)] };
+      const upper = ends.high > highest ? [part(x - 4, top + 6, x, top), part(x + 4, top + 6, x, top)] : [part(x - 3, top, x + 3, top)];
+      return { type: 'group', emphasisDisabled: true, children: [part(x, top, x, bottom), ...upper, part(x - 3, bottom, x + 3, bottom)] };
     },
   }));
 }
