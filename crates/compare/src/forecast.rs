@@ -2,7 +2,9 @@
 
 use crate::comparison::{CellComparison, Metric};
 use crate::judge::blocks_for;
-use crate::thresholds::{FORECAST_SD_LEVEL, PRECISION_LEVEL, PRECISION_MIN_BLOCKS};
+use crate::thresholds::{
+    EARLY_LEVEL, FORECAST_SD_LEVEL, MIN_BLOCKS, PRECISION_LEVEL, PRECISION_MIN_BLOCKS,
+};
 use crate::words;
 use deltabench_model::units::{count, to_f64};
 use deltabench_stats::chi_square::sd_at_most;
@@ -46,8 +48,8 @@ pub struct PrecisionForecast {
 /// Shape:  sd on the log scale, `None` where not known (no CPU clock, one block); `known_blocks` is the
 /// number of blocks behind them; a block is everything from one restart to the next, with all cells; the
 /// fixed part is loading and the like.
-/// Source: B = ⌈t²(0.985; B−1)·sd²/h²⌉, at least [`PRECISION_MIN_BLOCKS`]: the rule by which measuring stops
-/// at a width; h = ln(1 + half-width). Upper limit of sd:
+/// Source: B = ⌈t²(0.985; B−1)·sd²/h²⌉, at least [`PRECISION_MIN_BLOCKS`], or 6 or 7 with t(0.99): the rule
+/// by which measuring stops at a width; h = ln(1 + half-width). Upper limit of sd:
 /// χ². docs/sources/statistics.md#blocks.
 pub fn forecast(
     sd_block_throughput: Option<f64>,
@@ -87,7 +89,7 @@ impl Forecast {
     }
 
     /// The narrowest half-width of throughput that a budget likely buys, as a share; absent where it does not
-    /// buy [`PRECISION_MIN_BLOCKS`] blocks, or nothing is known.
+    /// buy [`MIN_BLOCKS`] blocks, or nothing is known.
     pub fn half_width_in(&self, minutes: f64) -> Option<f64> {
         let fits = |half: f64| {
             let found = self.minutes(self.sd_throughput, half);
@@ -149,7 +151,7 @@ impl Forecast {
         let sd = sd?;
         let time = |sd: f64| {
             let half = half_width.ln_1p();
-            let blocks = blocks_for(PRECISION_LEVEL, sd, half, PRECISION_MIN_BLOCKS)?;
+            let blocks = blocks_at_width(sd, half)?;
             Some((self.fixed_seconds + to_f64(count(blocks)) * self.seconds_per_block) / 60.0)
         };
         let df = f64::from(self.known_blocks) - 1.0;
@@ -160,6 +162,13 @@ impl Forecast {
                 .flatten(),
         })
     }
+}
+
+/// The smallest number of blocks at which measuring stops at this width.
+fn blocks_at_width(sd: f64, half: f64) -> Option<usize> {
+    let few = MIN_BLOCKS..PRECISION_MIN_BLOCKS;
+    let early = blocks_for(EARLY_LEVEL, sd, half, MIN_BLOCKS).filter(|few_of| few.contains(few_of));
+    early.or_else(|| blocks_for(PRECISION_LEVEL, sd, half, PRECISION_MIN_BLOCKS))
 }
 
 /// Minutes as `40 s`, `8 min` or `3.3 h`.
@@ -179,7 +188,7 @@ mod tests {
     use deltabench_stats::student::t_quantile;
 
     #[test]
-    fn more_precision_takes_more_time_and_eight_blocks_are_the_floor() {
+    fn more_precision_takes_more_time_and_six_blocks_are_the_floor() {
         let forecast = forecast(Some(0.01), Some(0.004), 12, 20.0, 60.0);
         let rows = forecast.rows();
         let likely: Vec<f64> = rows
@@ -188,8 +197,8 @@ mod tests {
             .collect();
         assert!(likely.is_sorted(), "{likely:?}");
         assert!(
-            (likely[0] - 220.0 / 60.0).abs() < 1e-9,
-            "8 blocks of 20 s and a minute"
+            (likely[0] - 180.0 / 60.0).abs() < 1e-9,
+            "6 blocks of 20 s and a minute"
         );
         for row in &rows {
             let (speed, cpu) = (row.throughput.unwrap(), row.server_cpu.unwrap());
@@ -204,6 +213,13 @@ mod tests {
             .unwrap();
         let expected = (60.0 + 20.0 * f64::from(blocks)) / 60.0;
         assert!((likely[4] - expected).abs() < 1e-9, "{blocks} blocks");
+        // t(0.99) of 6 and 7 blocks is 3.36 and 3.14 sd / √n, t(0.985) of 8 is 2.71.
+        let of = |sd: f64| blocks_at_width(sd, 0.01);
+        assert_eq!(
+            [of(0.007), of(0.008), of(0.009)],
+            [Some(6), Some(7), Some(8)]
+        );
+        assert_eq!(of(0.0125), Some(11));
     }
 
     #[test]
@@ -228,7 +244,7 @@ mod tests {
         let half = forecast.half_width_in(10.0).unwrap();
         assert!(forecast.row(half).throughput.unwrap().likely <= 10.0);
         assert!(forecast.row(half * 0.96).throughput.unwrap().likely > 10.0);
-        assert_eq!(forecast.half_width_in(1.0), None, "not even eight blocks");
+        assert_eq!(forecast.half_width_in(1.0), None, "not even six blocks");
     }
 
     #[test]
@@ -239,6 +255,6 @@ mod tests {
             ["20 s", "60 s", "1 min", "24 min", "99 min", "3.3 h"]
         );
         let line = forecast(Some(0.01), None, 6, 20.0, 60.0).throughput_line();
-        assert!(line.starts_with("±5 %: 4 min, ±3 %: 4 min"), "{line}");
+        assert!(line.starts_with("±5 %: 3 min, ±3 %: 3 min"), "{line}");
     }
 }

@@ -1,7 +1,8 @@
 //! Levels of the intervals behind verdicts.
 
 use crate::thresholds::{
-    ALPHA_FRESH, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, PRECISION_LEVEL, log_delta,
+    ALPHA_FRESH, EARLY_LEVEL, LEVEL_DIFFERENT, LEVEL_EQUIVALENT, PRECISION_LEVEL,
+    PRECISION_MIN_BLOCKS, log_delta,
 };
 use deltabench_stats::Interval;
 use deltabench_stats::early::WithinBand;
@@ -36,20 +37,27 @@ impl Levels {
         ..Self::FIXED
     };
 
-    /// Measuring stopped at a width: the same share more for each.
-    pub(crate) const PRECISION: Self = Self {
-        different: PRECISION_LEVEL,
-        equivalent: 2.0 * PRECISION_LEVEL - 1.0,
-        printed: PRECISION_LEVEL,
-        early: None,
-    };
+    /// Measuring stopped at a width.
+    pub(crate) const PRECISION: Self = Self::printing(PRECISION_LEVEL);
 
-    /// Those behind a cell whose 95 % interval is printed at this level.
-    pub(crate) fn printing(level: f64) -> Self {
-        if level > LEVEL_DIFFERENT {
-            Self::PRECISION
-        } else {
-            Self::FIXED
+    /// Measuring stopped after few blocks.
+    pub(crate) const EARLY: Self = Self::printing(EARLY_LEVEL);
+
+    /// Those behind a cell whose 95 % interval is printed at this level: the same share more for each.
+    pub(crate) const fn printing(level: f64) -> Self {
+        Self {
+            different: level,
+            equivalent: 2.0 * level - 1.0,
+            printed: level,
+            early: None,
+        }
+    }
+
+    /// Those of a stop at a width after so many blocks.
+    pub(crate) fn at_width(blocks: usize) -> Self {
+        match blocks < PRECISION_MIN_BLOCKS {
+            true => Self::EARLY,
+            false => Self::PRECISION,
         }
     }
 

@@ -17,8 +17,8 @@ use deltabench_model::units::count;
 /// With [`deltabench_model::plan::Stopping::Sequential`], a candidate is done at a look when
 /// - throughput is equal within ±δ; if CPU per operation is then open, the cell goes on to the next look, and
 ///   stops there; or
-/// - throughput is different, and six fresh blocks have said whether that recurs. Where six blocks would
-///   hardly confirm it, or are not left, the cell goes on to the next look instead; or
+/// - throughput is different, and six fresh blocks have said whether that recurs, or two that it is clear.
+///   Where six blocks would hardly confirm it, or are not left, the cell goes on to the next look instead; or
 /// - it was the last look.
 ///
 /// [`Fixed`](deltabench_model::plan::Stopping::Fixed) takes all blocks of the plan. With

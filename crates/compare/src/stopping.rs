@@ -8,8 +8,8 @@ use crate::looks::Rules;
 use crate::sample::{Values, ratio};
 use crate::selected::left_of;
 use crate::thresholds::{
-    CONFIRM_BLOCKS, CONFIRM_P, CONFIRM_POWER, GATE_FALSE, MIN_BLOCKS, NOTHING_LEFT,
-    OVERSTATED_TOLD, PRECISION_LEVEL, PRECISION_MIN_BLOCKS, SD_LEVEL, WIDER_TOLD,
+    CLEAR_BLOCKS, CLEAR_ERRORS, CONFIRM_BLOCKS, CONFIRM_P, CONFIRM_POWER, GATE_FALSE, MIN_BLOCKS,
+    NOTHING_LEFT, OVERSTATED_TOLD, SD_LEVEL, WIDER_TOLD,
 };
 use crate::words;
 use deltabench_model::plan::{Plan, Stopping};
@@ -22,11 +22,7 @@ use std::ops::Range;
 
 /// The blocks that a cell of a plan needs for its answer, or all of them if fewer are planned.
 pub fn blocks_needed(plan: &Plan) -> u64 {
-    let needed = match plan.stopping {
-        Stopping::Precision { .. } => PRECISION_MIN_BLOCKS,
-        _ => MIN_BLOCKS,
-    };
-    count(needed).min(u64::from(plan.timing.blocks))
+    count(MIN_BLOCKS).min(u64::from(plan.timing.blocks))
 }
 
 /// What a cell still needs.
@@ -110,23 +106,23 @@ impl StoppingInput<'_> {
         self.plain(have, have >= planned, planned, Levels::FIXED)
     }
 
-    /// Stops at the first block from [`PRECISION_MIN_BLOCKS`] on whose interval is narrow enough. Only the
-    /// width is looked at, so stopping biases the estimate hardly: with stalls by a few hundredths of it, as
-    /// blocks that met few of them look narrow (docs/measuring.md#looking-more-than-once).
+    /// Stops at the first block from [`MIN_BLOCKS`] on whose interval is narrow enough. Only the width is
+    /// looked at, so stopping biases the estimate hardly: with stalls by a few hundredths of it, as blocks
+    /// that met few of them look narrow (docs/measuring.md#looking-more-than-once).
     fn precision(&self, half_width: f64) -> StoppingState {
         let have = self.history.visits();
-        let narrow = (PRECISION_MIN_BLOCKS..=have).find(|&visits| {
+        let narrow = (MIN_BLOCKS..=have).find_map(|visits| {
             let speed = self.speed(&(0..visits));
-            let mean = speed
-                .mean()
-                .filter(|_| speed.logs.len() >= PRECISION_MIN_BLOCKS);
-            let width = mean.map(|mean| mean.interval(PRECISION_LEVEL).half_width());
-            width.is_some_and(|width| width <= half_width.ln_1p())
+            let mean = speed.mean().filter(|_| speed.logs.len() >= MIN_BLOCKS)?;
+            let levels = Levels::at_width(speed.logs.len());
+            let width = mean.interval(levels.printed).half_width();
+            (width <= half_width.ln_1p()).then_some((visits, levels))
         });
         let planned = index(u64::from(self.plan.timing.blocks));
-        let next = (have + 1).max(PRECISION_MIN_BLOCKS);
+        let next = (have + 1).max(MIN_BLOCKS);
         let done = narrow.is_some() || have >= planned;
-        let mut state = self.plain(narrow.unwrap_or(have), done, next, Levels::PRECISION);
+        let (visits, levels) = narrow.unwrap_or((have, Levels::PRECISION));
+        let mut state = self.plain(visits, done, next, levels);
         state.p = state.p.map(|p| scaled(p, state.levels.printed));
         state
     }
@@ -318,13 +314,17 @@ impl<'a> Walk<'a> {
         state
     }
 
-    /// A difference before the last look: fresh blocks decide, and all numbers come from them.
+    /// A difference before the last look: fresh blocks decide, and all numbers come from them. Where it is
+    /// clear after the first of them, all blocks do.
     fn confirm(self, look: usize, at: usize, values: &Values) -> StoppingState {
         let input = self.input;
-        let fresh = self.fresh(at);
+        let fresh = self.fresh(at, CONFIRM_BLOCKS);
         let slower = gains(Metric::Throughput, values)
             .mean()
             .is_some_and(|gain| gain.centre < 0.0);
+        if let Some(clear) = self.clear(at, slower) {
+            return clear;
+        }
         let p = self.p.unwrap_or(1.0);
         let again = input.speed(&fresh);
         let blocks_left = CONFIRM_BLOCKS.saturating_sub(again.logs.len());
@@ -374,12 +374,43 @@ impl<'a> Walk<'a> {
         state
     }
 
-    /// The visits after a look up to the one that gives the last fresh block.
-    fn fresh(&self, at: usize) -> Range<usize> {
+    /// The visits after a look up to the one that gives the last of so many fresh blocks.
+    fn fresh(&self, at: usize, blocks: usize) -> Range<usize> {
         let history = self.input.history;
-        let enough = |end: &usize| self.input.speed(&(at..*end)).logs.len() >= CONFIRM_BLOCKS;
-        let end = (at + CONFIRM_BLOCKS..=history.visits()).find(enough);
+        let enough = |end: &usize| self.input.speed(&(at..*end)).logs.len() >= blocks;
+        let end = (at + blocks..=history.visits()).find(enough);
         at..end.unwrap_or(history.visits())
+    }
+
+    /// The state of a difference that is so large after the first fresh blocks that it does not matter that a
+    /// look has selected it; `None` if it is not, or while these are missing.
+    fn clear(&self, at: usize, slower: bool) -> Option<StoppingState> {
+        let input = self.input;
+        let first = self.fresh(at, CLEAR_BLOCKS);
+        if input.speed(&first).logs.len() < CLEAR_BLOCKS {
+            return None;
+        }
+        let visits = 0..first.end;
+        let values = input.speed(&visits);
+        let mean = values.mean()?;
+        let levels = Levels::EARLY;
+        let found = input.judge_speed(&values, levels);
+        let same = match slower {
+            true => Verdict::Regression,
+            false => Verdict::Improvement,
+        };
+        if mean.centre.abs() < CLEAR_ERRORS * mean.error() || found.verdict != same {
+            return None;
+        }
+        let (blocks, repeat) = (values.logs.len(), words::several(input.plan.work.repeat()));
+        let when = format!("look {}, clear after {blocks} {repeat}", self.looks);
+        let speed = Judgement {
+            reason: format!("{} ({when})", found.reason),
+            ..found
+        };
+        let mut state = self.decided(speed, visits, levels);
+        state.p = Some(scaled(mean.p(), levels.printed));
+        Some(state)
     }
 
     /// The last look: all blocks count.
@@ -420,7 +451,7 @@ impl<'a> Walk<'a> {
         state
     }
 
-    fn decided(self, speed: Judgement, visits: Range<usize>, levels: Levels) -> StoppingState {
+    fn decided(&self, speed: Judgement, visits: Range<usize>, levels: Levels) -> StoppingState {
         let cost = self.input.cost(&visits);
         StoppingState {
             progress: CellProgress::Decided,

@@ -104,6 +104,22 @@ pub const CONFIRM_BLOCKS: usize = 6;
 /// leaves out zero on the same side.
 pub const CONFIRM_P: f64 = 0.025;
 
+/// Fresh blocks that are enough where a difference is clear.
+pub const CLEAR_BLOCKS: usize = 2;
+
+/// A difference is clear where the mean of all blocks, those of the look and the first fresh ones, is so many
+/// of its standard errors from zero.
+///
+/// What a look selects is a small sd as much as a large mean, so a few errors more than the look asks for
+/// would not do: docs/decisions/0070-what-is-clear-ends-early.md has what this number leaves right.
+pub const CLEAR_ERRORS: f64 = 12.0;
+
+/// Level of Student's interval where measuring stopped after few blocks, because a difference was clear or
+/// the interval already narrow enough: the truth is in it 95 times in 100.
+///
+/// Source: docs/decisions/0070-what-is-clear-ends-early.md.
+pub const EARLY_LEVEL: f64 = 0.98;
+
 /// One-sided p that a second run on a fresh load must reach for a difference to have recurred: the share of
 /// false recurrences, whatever selected the first run.
 pub const RECUR_P: f64 = 0.05;
@@ -126,7 +142,8 @@ pub const OVERSTATED_TOLD: f64 = 0.9;
 /// What is left of such a change is called hardly anything below this share, which rounds to 0.0 %.
 pub const NOTHING_LEFT: f64 = 0.0005;
 
-/// Blocks before measuring may stop at a width.
+/// Blocks from which on measuring stops at a width at [`PRECISION_LEVEL`]; from [`MIN_BLOCKS`] on it stops at
+/// [`EARLY_LEVEL`].
 ///
 /// Source: docs/sources/statistics.md#looking-early.
 pub const PRECISION_MIN_BLOCKS: usize = 8;

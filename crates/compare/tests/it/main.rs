@@ -12,6 +12,7 @@ mod absolute;
 mod builder;
 mod calibration;
 mod calibration_model;
+mod clear;
 mod confirm;
 mod confirmed_cells;
 mod costs;

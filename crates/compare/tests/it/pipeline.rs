@@ -66,7 +66,8 @@ pub fn drive(plan: &Plan, all: &[Slice]) -> Comparison {
         let so_far = &all[..all.partition_point(|slice| slice.block < blocks)];
         let next = match progress(plan, so_far)[..] {
             [CellProgress::Measuring { next_look }] => next_look,
-            [CellProgress::Confirming { blocks_left }] => blocks + blocks_left,
+            // What is clear ends before.
+            [CellProgress::Confirming { .. }] => blocks + 1,
             _ => return analyse(plan, so_far, Vec::new()),
         };
         assert!(next > blocks, "an open cell needs more than it has");

@@ -108,7 +108,7 @@ fn a_look_tests_equality_more_strictly_than_the_last_one() {
 
 #[test]
 fn a_difference_before_the_last_look_is_measured_again_on_fresh_blocks() {
-    let rates = joined(&[around(0.90, 0.004, 6), around(0.92, 0.004, 18)]);
+    let rates = joined(&[around(0.90, 0.004, 6), around(0.95, 0.004, 18)]);
     let outcome = |blocks| {
         let (progress, cell) = after(&sequential(), blocks, &rates, &[]);
         (progress, cell.clone(), cell.detection)
@@ -134,7 +134,7 @@ fn a_difference_before_the_last_look_is_measured_again_on_fresh_blocks() {
         assert_eq!((progress, cell.verdict), (Decided, Verdict::Regression));
         let found = metric(&cell, Metric::Throughput);
         assert!(
-            (found.ratio.estimate - 0.92).abs() < 1e-6,
+            (found.ratio.estimate - 0.95).abs() < 1e-6,
             "fresh blocks alone"
         );
         assert_eq!(found.blocks.len(), 6);
@@ -158,6 +158,47 @@ fn a_difference_before_the_last_look_is_measured_again_on_fresh_blocks() {
             cell.reason
         );
     }
+}
+
+#[test]
+fn a_clear_difference_ends_after_two_fresh_blocks_with_the_figures_of_all() {
+    let rates = joined(&[around(0.90, 0.004, 6), around(0.92, 0.004, 18)]);
+    assert_eq!(
+        after(&sequential(), 7, &rates, &[]).0,
+        Confirming { blocks_left: 5 }
+    );
+    for blocks in [8, 12, 24] {
+        let (progress, cell) = after(&sequential(), blocks, &rates, &rates);
+        assert_eq!((progress, cell.verdict), (Decided, Verdict::Regression));
+        let found = metric(&cell, Metric::Throughput);
+        assert_eq!(found.blocks.len(), 8);
+        let all = (0.75 * 0.90_f64.ln() + 0.25 * 0.92_f64.ln()).exp();
+        assert!((found.ratio.estimate - all).abs() < 1e-6);
+        let cost = metric(&cell, Metric::ServerCpuPerOperation);
+        assert_eq!(cost.blocks.len(), 8, "CPU has the same");
+        assert_eq!((cell.looks, cell.decided_at), (1, Some(1)));
+        assert_eq!((cell.interval_level, cell.detection.clone()), (0.98, None));
+        assert!(
+            cell.reason.contains("(look 1, clear after 8 blocks)"),
+            "{}",
+            cell.reason
+        );
+        // 2.5 times that of the eight blocks, as wide as the interval is.
+        assert!(cell.p.unwrap() < 1e-5, "{:?}", cell.p);
+    }
+}
+
+#[test]
+fn what_is_not_clear_or_turns_is_measured_again_as_before() {
+    // The mean of eight blocks is 12.7 of its standard errors from zero, and 11.6.
+    for (spread, wanted) in [(0.034, Decided), (0.037, Confirming { blocks_left: 4 })] {
+        let rates = joined(&[around(0.92, 0.004, 6), around(0.92, spread, 2)]);
+        assert_eq!(after(&sequential(), 8, &rates, &[]).0, wanted, "{spread}");
+    }
+    let turned = joined(&[around(0.90, 0.004, 6), around(1.05, 0.004, 18)]);
+    let (progress, cell) = after(&sequential(), 8, &turned, &[]);
+    assert_eq!(progress, Confirming { blocks_left: 4 });
+    assert!(cell.detection.is_some());
 }
 
 #[test]
@@ -291,8 +332,8 @@ fn cpu_contradicts_throughput_at_looks_too() {
     );
     assert_eq!(
         metric(&cell, Metric::ServerCpuPerOperation).blocks.len(),
-        6,
-        "the same fresh blocks"
+        8,
+        "the same blocks"
     );
     let dearer = around(1.11, 0.004, 24);
     assert_eq!(
@@ -356,8 +397,17 @@ fn precision_stops_at_the_width_and_keeps_its_rate_by_a_wider_interval() {
     plan.timing.blocks = 40;
     plan.stopping = Stopping::Precision { half_width: 0.01 };
     let narrow = around(1.0, 0.005, 40);
-    assert_eq!(after(&plan, 3, &narrow, &[]).0, Measuring { next_look: 8 });
-    assert_eq!(after(&plan, 8, &narrow, &[]).0, Decided, "eight at least");
+    assert_eq!(after(&plan, 3, &narrow, &[]).0, Measuring { next_look: 6 });
+    let (progress, cell) = after(&plan, 40, &narrow, &[]);
+    assert_eq!(progress, Decided);
+    let of = |cell: &CellComparison| {
+        let blocks = metric(cell, Metric::Throughput).blocks.len();
+        (blocks, cell.interval_level)
+    };
+    assert_eq!(of(&cell), (6, 0.98), "six at least, and surer");
+    // t(0.99; 6 or 7 − 1)·s/√n is too wide, t(0.985; 7)·s/√8 is not.
+    let (_, cell) = after(&plan, 40, &around(1.0, 0.009, 40), &[]);
+    assert_eq!(of(&cell), (8, 0.97));
     // t(0.985; n−1)·s/√n ≤ ln 1.01 with s = 2 %: n = 23, and even numbers keep the mean: 24.
     let wide = around(1.0, 0.02, 40);
     assert_eq!(after(&plan, 20, &wide, &[]).0, Measuring { next_look: 21 });

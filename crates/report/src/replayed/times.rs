@@ -278,7 +278,6 @@ pub(super) fn change(ratio: &TimeRatio) -> String {
 
 /// `+1.9 % [+1.2, +2.6]` of shares.
 fn part(shares: &TimeRatio) -> String {
-    let percent = |share: f64| share * 100.0;
     let (estimate, low, high) = (shares.estimate, shares.low, shares.high);
     // So that what hardly moves the workload is not all zeros.
     let digits = match [low, high, Some(estimate)]
@@ -289,6 +288,9 @@ fn part(shares: &TimeRatio) -> String {
         far if far < 0.01 => 2,
         _ => 1,
     };
+    // Never `-0.00`.
+    let unit = if digits == 2 { 1e4 } else { 1e3 };
+    let percent = |share: f64| ((share * unit).round() + 0.0) / unit * 100.0;
     match (low, high) {
         (Some(low), Some(high)) => format!(
             "{:+.digits$} % [{:+.digits$}, {:+.digits$}]",
@@ -397,4 +399,23 @@ pub(super) fn notes(replayed: &Replayed) -> Vec<String> {
         ));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hardly_moves_the_workload_has_two_digits_and_no_minus_zero() {
+        let shares = |estimate, low, high| TimeRatio {
+            estimate,
+            low: Some(low),
+            high: Some(high),
+        };
+        assert_eq!(
+            part(&shares(-0.000_02, -0.000_9, 0.000_8)),
+            "+0.00 % [-0.09, +0.08]"
+        );
+        assert_eq!(part(&shares(0.019, -0.000_1, 0.026)), "+1.9 % [+0.0, +2.6]");
+    }
 }

@@ -43,8 +43,7 @@ pub(super) fn notes(replayed: &Replayed) -> Vec<String> {
     });
     if values > 0 {
         notes.push(format!(
-            "writes: {} of {} left out, because a constraint refuses them on the base: the tables have their \
-             row already, or lack one that it needs",
+            "writes: {} of {} left out, because a constraint refuses them on the base",
             match values {
                 1 => "1 set of values".to_owned(),
                 values => format!("{values} sets of values"),

@@ -204,10 +204,16 @@ fn over_clients(study: &Study) -> Option<String> {
         1 => String::new(),
         several => format!(" on {}", words::plural(count(several), party)),
     };
+    let range = match ratios.len() {
+        1 => study_words::ratio(*low),
+        _ => format!(
+            "{} to {}",
+            study_words::ratio(*low),
+            study_words::ratio(*high)
+        ),
+    };
     Some(format!(
-        "throughput at {to} {worker}s is {} to {} times that at {from}, over {}{servers}",
-        study_words::ratio(*low),
-        study_words::ratio(*high),
+        "throughput at {to} {worker}s is {range} times that at {from}, over {}{servers}",
         words::plural(count(first.rows.len()), "workload")
     ))
 }

@@ -197,6 +197,15 @@ fn the_sentence_says_what_got_slower_and_what_has_no_answer() {
         ),
         "{summary}"
     );
+    for table in &mut study.tables {
+        table.rows.truncate(1);
+    }
+    let summary = parsed(&study)["summary"].as_str().unwrap().to_owned();
+    let one = " times that at 1, over 1 workload";
+    assert!(
+        summary.contains(one) && !summary.contains(" to "),
+        "{summary}"
+    );
     study.tables.clear();
     let summary = parsed(&study)["summary"].as_str().unwrap().to_owned();
     assert!(
