@@ -224,10 +224,13 @@ impl<'a> Walk<'a> {
             let speed = self.input.judge_speed(&values, levels);
             match (speed.verdict, next) {
                 (Verdict::NoChange, Some(next)) => return self.equal(speed, &values, at, next),
-                (Verdict::Regression | Verdict::Improvement, Some(_))
-                    if self.settles(at, &values) =>
-                {
-                    return self.confirm(look, at, &values);
+                (found @ (Verdict::Regression | Verdict::Improvement), Some(_)) => {
+                    if let Some(clear) = self.clear(at, found) {
+                        return clear;
+                    }
+                    if self.settles(at, &values) {
+                        return self.confirm(look, at, &values);
+                    }
                 }
                 (_, None) => return self.end(speed, &values, at, levels),
                 _ => {}
@@ -314,17 +317,13 @@ impl<'a> Walk<'a> {
         state
     }
 
-    /// A difference before the last look: fresh blocks decide, and all numbers come from them. Where it is
-    /// clear after the first of them, all blocks do.
+    /// A difference before the last look: fresh blocks decide, and all numbers come from them.
     fn confirm(self, look: usize, at: usize, values: &Values) -> StoppingState {
         let input = self.input;
         let fresh = self.fresh(at, CONFIRM_BLOCKS);
         let slower = gains(Metric::Throughput, values)
             .mean()
             .is_some_and(|gain| gain.centre < 0.0);
-        if let Some(clear) = self.clear(at, slower) {
-            return clear;
-        }
         let p = self.p.unwrap_or(1.0);
         let again = input.speed(&fresh);
         let blocks_left = CONFIRM_BLOCKS.saturating_sub(again.logs.len());
@@ -383,8 +382,9 @@ impl<'a> Walk<'a> {
     }
 
     /// The state of a difference that is so large after the first fresh blocks that it does not matter that a
-    /// look has selected it; `None` if it is not, or while these are missing.
-    fn clear(&self, at: usize, slower: bool) -> Option<StoppingState> {
+    /// look has found it; `None` if it is not, or while these are missing. Whether six would fit in is not
+    /// asked: a cell that has ended so stays as it is where the time of the run is up soon after.
+    fn clear(&self, at: usize, found: Verdict) -> Option<StoppingState> {
         let input = self.input;
         let first = self.fresh(at, CLEAR_BLOCKS);
         if input.speed(&first).logs.len() < CLEAR_BLOCKS {
@@ -394,19 +394,15 @@ impl<'a> Walk<'a> {
         let values = input.speed(&visits);
         let mean = values.mean()?;
         let levels = Levels::EARLY;
-        let found = input.judge_speed(&values, levels);
-        let same = match slower {
-            true => Verdict::Regression,
-            false => Verdict::Improvement,
-        };
-        if mean.centre.abs() < CLEAR_ERRORS * mean.error() || found.verdict != same {
+        let speed = input.judge_speed(&values, levels);
+        if mean.centre.abs() < CLEAR_ERRORS * mean.error() || speed.verdict != found {
             return None;
         }
         let (blocks, repeat) = (values.logs.len(), words::several(input.plan.work.repeat()));
         let when = format!("look {}, clear after {blocks} {repeat}", self.looks);
         let speed = Judgement {
-            reason: format!("{} ({when})", found.reason),
-            ..found
+            reason: format!("{} ({when})", speed.reason),
+            ..speed
         };
         let mut state = self.decided(speed, visits, levels);
         state.p = Some(scaled(mean.p(), levels.printed));

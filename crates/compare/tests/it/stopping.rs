@@ -4,7 +4,7 @@ use crate::builder::*;
 use deltabench_compare::comparison::{
     CellComparison, Confirmation, Detection, DetectionOutcome, Metric, Verdict,
 };
-use deltabench_compare::{CellProgress, analyse, progress};
+use deltabench_compare::{CellProgress, analyse, ended_after, progress};
 use deltabench_model::plan::{CellId, Plan, PlannedServer, Role, ServerId, Stopping};
 use deltabench_model::slice::{Slice, VoidReason};
 use deltabench_model::units::{to_f64, to_u64};
@@ -186,6 +186,26 @@ fn a_clear_difference_ends_after_two_fresh_blocks_with_the_figures_of_all() {
         // 2.5 times that of the eight blocks, as wide as the interval is.
         assert!(cell.p.unwrap() < 1e-5, "{:?}", cell.p);
     }
+}
+
+#[test]
+fn a_clear_difference_stays_as_it_is_where_the_time_of_the_run_is_up_soon_after() {
+    let rates = around(0.9, 0.004, 8);
+    let (_, whole) = after(&sequential(), 8, &rates, &[]);
+    for blocks in [9, 11, 12, 13, 24] {
+        let mut plan = sequential();
+        plan.stopping = ended_after(&plan.stopping, blocks);
+        let (progress, cell) = after(&plan, 8, &rates, &[]);
+        assert_eq!(progress, Decided, "{blocks}");
+        assert_eq!(cell.metrics, whole.metrics, "{blocks}");
+        assert_eq!((cell.verdict, cell.p), (whole.verdict, whole.p), "{blocks}");
+    }
+    // At a look after which six blocks do not fit in, too.
+    let mut plan = sequential();
+    plan.timing.blocks = 11;
+    plan.stopping = Stopping::Sequential { looks: vec![6, 11] };
+    assert_eq!(after(&plan, 6, &rates, &[]).0, Measuring { next_look: 11 });
+    assert_eq!(after(&plan, 8, &rates, &[]).0, Decided);
 }
 
 #[test]

@@ -198,9 +198,12 @@ fn of_three(lab: &mut Lab, name: &str, minute: i64, (blocks, new): (u32, [f64; 3
         .add_occasion(name, &occasion("a", "6.1"), &series)
         .unwrap();
     let shares = new.map(|new| vec![1.0, 1.0, new]);
-    let luck = |block: u32, server: u32| match (block + server) % 3 {
-        0 => 1.002,
-        1 => 0.998,
+    // The seventh and the eighth block are apart: no difference is clear after them, and it takes all six.
+    let luck = |block: u32, server: u32| match (block, server, (block + server) % 3) {
+        (6, 3, _) => 1.06,
+        (7, 3, _) => 0.94,
+        (_, _, 0) => 1.002,
+        (_, _, 1) => 0.998,
         _ => 1.0,
     };
     small_run::keep_blocks(store, (name, blocks), (&shares, &luck));
