@@ -125,7 +125,7 @@ pub struct Ratio {
     /// exp of the mean of the block values.
     pub estimate: f64,
     /// Interval that holds the true ratio in 95 of 100 runs; absent with fewer than two blocks. Where
-    /// measuring stopped at a width it is computed at [`CellComparison::interval_level`] to keep that rate.
+    /// measuring stopped early it is computed at [`CellComparison::interval_level`] to keep that rate.
     pub ci95: Option<(f64, f64)>,
     /// 90 % interval (for the equivalence test); absent and widened likewise.
     pub ci90: Option<(f64, f64)>,
@@ -293,7 +293,8 @@ pub struct CellComparison {
     pub confirmation: Option<Confirmation>,
     /// What that second run found; absent without one.
     pub recurrence: Option<Recurrence>,
-    /// Level of Student's interval behind `ci95`: 0.95, or 0.97 where measuring stopped at a width.
+    /// Level of Student's interval behind `ci95`: 0.95, or more where measuring stopped at a width or
+    /// at a clear difference.
     pub interval_level: f64,
     /// Why a server of this cell never became steady, in words; filled by who measures.
     pub drifting: Option<String>,

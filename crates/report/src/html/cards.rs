@@ -289,9 +289,13 @@ impl Cards<'_> {
         }
         if (cell.interval_level - 0.95).abs() > 1e-9 {
             let level = words::share(cell.interval_level);
+            let stop = match self.comparison.stopping {
+                Stopping::Sequential { .. } => "early, at a clear difference",
+                _ => "at a width",
+            };
             rows.push((
                 "level of the intervals",
-                format!("{level}, because measuring stopped at a width"),
+                format!("{level}, because measuring stopped {stop}"),
             ));
         }
         if let Some(decided) = cell.decided_at {

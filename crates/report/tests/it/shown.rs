@@ -517,6 +517,10 @@ fn stopping_at_a_width_names_the_width_and_the_level() {
         serde_json::json!({"mode": "precision", "half_width": 0.01})
     );
     assert_eq!(value["cells"][0]["interval_level"], 0.97);
+    full.comparison.stopping = Stopping::Sequential { looks: vec![6, 12] };
+    full.comparison.cells[0].interval_level = 0.98;
+    let clear = "98 %, because measuring stopped early, at a clear difference";
+    assert!(full.html().contains(clear));
 }
 
 #[test]
