@@ -22,6 +22,6 @@ pub mod year;
 pub use cluster::Cluster;
 pub use fake::{Authentication, Behaviour, FakeServer, Record, Trouble};
 pub use installations::{installations, whole_installation};
-pub use kinds::small_insert;
+pub use kinds::{small_insert, small_replay};
 pub use ledger::ledger_lines;
 pub use untested::not_tested;

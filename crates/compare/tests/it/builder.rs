@@ -1,6 +1,7 @@
 //! Plans and slices in a few words.
 
 use deltabench_compare::comparison::{CellComparison, Comparison, Metric, MetricComparison};
+use deltabench_model::counts::CountRecord;
 use deltabench_model::installation::{Installation, Origin};
 use deltabench_model::plan::{
     Cell, CellId, DataSize, Group, Plan, PlannedServer, Role, ServerId, Timing,
@@ -208,6 +209,35 @@ pub fn metric(cell: &CellComparison, metric: Metric) -> &MetricComparison {
         .iter()
         .find(|found| found.metric == metric)
         .unwrap()
+}
+
+/// Slices of eight blocks, of cells in which the candidate has these values.
+pub fn slices_of_cells(cells: &[Vec<f64>]) -> Vec<Slice> {
+    let of = |(cell, rates): (u32, &Vec<f64>)| {
+        let slices = slices(8, &[candidate(rates, &[])]);
+        slices.into_iter().map(move |slice| Slice {
+            cell: CellId(cell),
+            ..slice
+        })
+    };
+    (0..).zip(cells).flat_map(of).collect()
+}
+
+/// Counts of two starts of a server, 0.01 % apart.
+pub fn starts(server: ServerId, cell: u32, per_op: f64) -> [CountRecord; 2] {
+    [(0, 0.999_95), (1, 1.000_05)].map(|(start, share)| CountRecord {
+        server,
+        cell: CellId(cell),
+        start,
+        window: 0,
+        operations: 1000,
+        instructions: to_u64(per_op * share * 1000.0),
+        of_marks: 0,
+        of_clock: 0,
+        rows: 1000,
+        failed: 0,
+        beside: None,
+    })
 }
 
 /// How many runs a simulation takes: so many, or what DELTABENCH_RUNS says.

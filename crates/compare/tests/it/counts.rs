@@ -3,10 +3,8 @@
 use crate::builder::*;
 use deltabench_compare::comparison::{Comparison, Metric, MetricComparison, Ratio, Verdict};
 use deltabench_compare::{add_apart, add_counts, analyse, exit_code};
-use deltabench_model::counts::CountRecord;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
-use deltabench_model::plan::{CellId, Plan};
-use deltabench_model::units::to_u64;
+use deltabench_model::plan::Plan;
 
 /// What a base with 100 000 instructions per operation and this candidate come to, cell by cell; the starts
 /// of each differ by 0.01 %.
@@ -14,24 +12,9 @@ fn counted(candidate: &[Option<f64>], findings: Vec<Finding>) -> Comparison {
     let plan: Plan = plan(vec![cell(1, false); candidate.len()]);
     let mut records = Vec::new();
     for (cell, candidate) in (0..).zip(candidate) {
-        let sides = [(BASE, Some(1e5)), (CANDIDATE, *candidate)];
-        for (server, per_op) in sides {
-            for (start, share) in [(0, 0.999_95), (1, 1.000_05)] {
-                records.extend(per_op.map(|per_op| CountRecord {
-                    server,
-                    cell: CellId(cell),
-                    start,
-                    window: 0,
-                    operations: 1000,
-                    instructions: to_u64(per_op * share * 1000.0),
-                    of_marks: 0,
-                    of_clock: 0,
-                    rows: 1000,
-                    failed: 0,
-                    beside: None,
-                }));
-            }
-        }
+        records.extend(starts(BASE, cell, 1e5));
+        let counted = candidate.map(|per_op| starts(CANDIDATE, cell, per_op));
+        records.extend(counted.into_iter().flatten());
     }
     let mut comparison = analyse(&plan, &[], findings);
     add_counts(&mut comparison, &plan, &records, true);

@@ -3,12 +3,10 @@
 use crate::builder::*;
 use deltabench_compare::comparison::{Comparison, Metric, Verdict};
 use deltabench_compare::{add_counts, analyse, combine, exit_code, gate_line};
-use deltabench_model::counts::CountRecord;
 use deltabench_model::finding::{Finding, FindingKind, Severity};
 use deltabench_model::plan::GatedMetric::{Cpu, P99, Throughput};
-use deltabench_model::plan::{CellId, Gate, GatedMetric, Plan, Stopping};
+use deltabench_model::plan::{Gate, GatedMetric, Plan, Stopping};
 use deltabench_model::slice::Slice;
-use deltabench_model::units::to_u64;
 
 /// A gate, with a margin if one is given.
 fn gate(margin: Option<f64>) -> Gate {
@@ -29,14 +27,7 @@ fn gated(cells: usize, gate: Gate) -> Plan {
 
 /// What the plan's cells come to, by throughput in eight blocks.
 fn compared(plan: &Plan, cells: &[Vec<f64>]) -> Comparison {
-    let slices = (0..).zip(cells).flat_map(|(cell, rates)| {
-        let slices = slices(8, &[candidate(rates, &[])]);
-        slices.into_iter().map(move |slice| Slice {
-            cell: CellId(cell),
-            ..slice
-        })
-    });
-    analyse(plan, &slices.collect::<Vec<_>>(), Vec::new())
+    analyse(plan, &slices_of_cells(cells), Vec::new())
 }
 
 #[test]
@@ -193,23 +184,8 @@ fn counted(gate: Gate, ratios: &[f64]) -> (u8, Option<String>) {
     let plan = gated(ratios.len(), gate);
     let mut records = Vec::new();
     for (cell, ratio) in (0..).zip(ratios) {
-        for (server, per_op) in [(BASE, 1e5), (CANDIDATE, 1e5 * ratio)] {
-            records.extend(
-                [(0, 0.999_95), (1, 1.000_05)].map(|(start, share)| CountRecord {
-                    server,
-                    cell: CellId(cell),
-                    start,
-                    window: 0,
-                    operations: 1000,
-                    instructions: to_u64(per_op * share * 1000.0),
-                    of_marks: 0,
-                    of_clock: 0,
-                    rows: 1000,
-                    failed: 0,
-                    beside: None,
-                }),
-            );
-        }
+        records.extend(starts(BASE, cell, 1e5));
+        records.extend(starts(CANDIDATE, cell, 1e5 * ratio));
     }
     let mut found = analyse(&plan, &[], Vec::new());
     add_counts(&mut found, &plan, &records, true);

@@ -10,14 +10,7 @@ use deltabench_stats::student::{t_interval, t_test_p};
 
 /// Cells of four clients with these candidate values, eight blocks, fixed.
 fn compare(plan: &Plan, cells: &[Vec<f64>]) -> Comparison {
-    let slices = (0..).zip(cells).flat_map(|(cell, rates)| {
-        let slices = slices(8, &[candidate(rates, &[])]);
-        slices.into_iter().map(move |slice| Slice {
-            cell: CellId(cell),
-            ..slice
-        })
-    });
-    analyse(plan, &slices.collect::<Vec<_>>(), Vec::new())
+    analyse(plan, &slices_of_cells(cells), Vec::new())
 }
 
 fn many(cells: usize) -> Plan {

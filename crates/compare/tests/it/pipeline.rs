@@ -327,6 +327,7 @@ fn stopping_at_a_width_keeps_coverage_and_false_alarms() {
         ("quiet", QUIET, 0.004),
         ("middle", MIDDLE, 0.01),
         ("middle", MIDDLE, 0.008),
+        ("quiet", QUIET, 0.007),
     ]) {
         let mut plan = one_cell();
         plan.timing.blocks = 30;
@@ -335,13 +336,20 @@ fn stopping_at_a_width_keeps_coverage_and_false_alarms() {
             blocks: 60,
             ..model
         };
-        let tally = Tally::of(runs(seed, 300, plan.clone(), model, 0.0), 0.0);
-        tally.print(&format!("±{} %, {name}, no effect", 100.0 * half_width));
+        let number = trials_of(300);
+        let tally = Tally::of(runs(seed, number, plan.clone(), model, 0.0), 0.0);
+        tally.print(&format!("±{:.1} %, {name}, no effect", 100.0 * half_width));
         assert!(at_most(0.05, tally.slower + tally.faster, tally.runs));
-        assert!((0.925..=0.975).contains(&share(tally.covered, tally.runs)));
+        // Most of the last ones end after six or seven blocks, with intervals at 98 %.
+        let (most, blocks) = match half_width > 0.005 && name == "quiet" {
+            true => (0.995, 6.0..7.5),
+            false => (0.975, 8.0..30.0),
+        };
+        assert!((0.925..=most).contains(&share(tally.covered, tally.runs)));
+        assert!(blocks.contains(&(f64::from(tally.blocks) / to_f64(count(tally.runs)))));
         let effect = log_delta(DELTA);
-        let tally = Tally::of(runs(seed + 10, 300, plan, model, effect), effect);
-        tally.print(&format!("±{} %, {name}, exactly δ", 100.0 * half_width));
+        let tally = Tally::of(runs(seed + 10, number, plan, model, effect), effect);
+        tally.print(&format!("±{:.1} %, {name}, exactly δ", 100.0 * half_width));
         assert!(at_most(0.05, tally.equal, tally.runs));
     }
 }

@@ -219,9 +219,10 @@ pub fn seconds_when_asked(statement: &TimedStatement) -> Option<f64> {
 pub mod tests {
     use super::*;
     use deltabench_model::installation::{Remote, RemoteTls};
-    use deltabench_model::replayed::ReplayedFile;
+
     use deltabench_model::units::to_u64;
     use deltabench_model::work::replay::{OldPlanSettings, TimedTuple};
+    use deltabench_testkit::small_replay;
     use deltabench_testkit::small_run::{bare_slice, plan};
 
     /// Statements of a third of the time each, that took so long when results were compared.
@@ -242,26 +243,10 @@ pub mod tests {
             old_plans: Vec::new(),
             unfit: Vec::new(),
         };
-        let file = || ReplayedFile {
-            path: String::new(),
-            sha256: None,
-        };
         ReplaySetup {
-            capture: file(),
-            data: None,
-            weighted_by: WeightedBy::Time,
-            impact: 0.001,
             budget_seconds: 600.0,
-            settings: Vec::new(),
-            mix: None,
-            data_sets: Vec::new(),
-            directory_database: None,
-            made_up: false,
-            functions_allowed: false,
-            sent_sha256: None,
-            clock: None,
-            timeout_seconds: 60,
             statements: (0..).zip(seconds).map(statement).collect(),
+            ..small_replay()
         }
     }
 

@@ -17,6 +17,7 @@ use deltabench_model::replayed::{
 use deltabench_model::units::to_u64;
 use deltabench_model::work::Work;
 use deltabench_model::work::replay::{ReplaySetup, TimedStatement, TimedTuple};
+use deltabench_testkit::small_replay;
 use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -66,26 +67,11 @@ pub fn replay_plan(shares: &[f64]) -> Plan {
     };
     let mut plan = plan(statements.iter().map(cell).collect());
     plan.timing.blocks = 10;
-    let file = || ReplayedFile {
-        path: "x".to_owned(),
-        sha256: None,
-    };
+    let setup = small_replay();
     plan.work = Work::Replay(ReplaySetup {
-        capture: file(),
-        data: Some(file()),
-        weighted_by: WeightedBy::Time,
-        budget_seconds: 60.0,
-        impact: 0.001,
-        settings: Vec::new(),
-        mix: None,
-        data_sets: Vec::new(),
-        directory_database: None,
-        made_up: false,
-        functions_allowed: false,
-        sent_sha256: None,
-        clock: None,
-        timeout_seconds: 60,
+        data: Some(setup.capture.clone()),
         statements,
+        ..setup
     });
     plan.two_controls = as_planned(&plan).two_controls;
     plan

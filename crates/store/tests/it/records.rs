@@ -1,13 +1,11 @@
 use crate::data::plan;
 use deltabench_model::plan::{CellId, ServerId};
 use deltabench_model::record::Record;
-use deltabench_model::replayed::{ReplayedFile, WeightedBy};
 use deltabench_model::slice::VoidReason;
 use deltabench_model::work::Work;
 use deltabench_model::work::insert::{InsertSetup, InsertStep};
-use deltabench_model::work::replay::ReplaySetup;
 use deltabench_store::{RunState, Store, StoreError};
-use deltabench_testkit::small_insert;
+use deltabench_testkit::{small_insert, small_replay};
 
 fn record(server: ServerId, cell: CellId, operations: u64) -> Record {
     Record {
@@ -120,26 +118,7 @@ fn a_block_of_a_replay_is_done_with_a_statement_that_all_servers_have() {
     let lab = tempfile::tempdir().unwrap();
     let mut store = Store::open(lab.path()).unwrap();
     let mut plan = plan();
-    plan.work = Work::Replay(ReplaySetup {
-        capture: ReplayedFile {
-            path: "q.sql".to_owned(),
-            sha256: None,
-        },
-        data: None,
-        weighted_by: WeightedBy::Calls,
-        budget_seconds: 60.0,
-        impact: 0.001,
-        settings: Vec::new(),
-        mix: None,
-        data_sets: Vec::new(),
-        directory_database: None,
-        made_up: false,
-        functions_allowed: false,
-        sent_sha256: None,
-        clock: None,
-        timeout_seconds: 60,
-        statements: Vec::new(),
-    });
+    plan.work = Work::Replay(small_replay());
     store
         .create_run("one", &plan, RunState::Running, 5)
         .unwrap();
