@@ -41,6 +41,8 @@ pub fn asleep_within(pid: u32, limit: Duration) -> bool {
 
 /// How long the processes of a new server have to be asleep until it is sure that no other one comes.
 const SETTLED: Duration = Duration::from_millis(400);
+/// Between two looks at all processes of a server: each takes a millisecond of a core that a server wants.
+const TREE_INTERVAL: Duration = Duration::from_millis(10);
 /// After this, a process that does not end is taken for one that stays.
 const ENDING: Duration = Duration::from_secs(8);
 
@@ -76,7 +78,7 @@ impl Standing {
             if standing.pids.replace(pids.clone()) != pids || !is_asleep {
                 since = Instant::now();
             }
-            std::thread::sleep(INTERVAL);
+            std::thread::sleep(TREE_INTERVAL);
         }
         standing
     }
@@ -91,7 +93,7 @@ impl Standing {
         let begun = Instant::now();
         let mut others = self.others();
         while !others.is_empty() && begun.elapsed() < limit {
-            std::thread::sleep(INTERVAL);
+            std::thread::sleep(TREE_INTERVAL);
             others = self.others();
         }
         self.pids.borrow_mut().extend(&others);

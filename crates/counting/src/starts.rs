@@ -20,10 +20,11 @@ pub trait Targets {
     /// A target that was started, as its client on another thread needs it.
     type Started: Sync;
 
-    /// Starts a target, for the so manyth time from 0, with data that nobody has used.
+    /// Starts these targets, for the so manyth time from 0, with data that nobody has used; side by side
+    /// where they can.
     ///
-    /// Errors: those of a start.
-    fn start(&mut self, server: ServerId, start: u32) -> Result<Self::Started, Problem>;
+    /// Errors: those of a start. Some may run: each has to be ended.
+    fn start(&mut self, servers: &[ServerId], start: u32) -> Result<Vec<Self::Started>, Problem>;
 
     /// Ends a target, whatever it does; it need not run any more.
     ///
@@ -139,17 +140,15 @@ impl Work<'_> {
             names.join(" and "),
             self.counter.version
         ));
-        let mut running = Vec::new();
-        for server in together {
-            running.push((*server, targets.start(*server, start)?));
-        }
+        let running = targets.start(together, start)?;
         let (interrupted, failed) = (session.interrupted, AtomicBool::new(false));
         let (quotas, ends) = (&self.quotas, self.ends);
         let done = &mut self.done;
         let ended = std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel(QUEUE);
-            let clients: Vec<_> = running
+            let clients: Vec<_> = together
                 .iter()
+                .zip(&running)
                 .map(|(server, started)| {
                     let client = Client {
                         plan,
@@ -308,8 +307,8 @@ mod tests {
     impl Targets for Stubborn {
         type Started = ();
 
-        fn start(&mut self, _: ServerId, _: u32) -> Result<(), Problem> {
-            Ok(())
+        fn start(&mut self, servers: &[ServerId], _: u32) -> Result<Vec<()>, Problem> {
+            Ok(vec![(); servers.len()])
         }
 
         fn end(&mut self, server: ServerId) -> Result<(), Problem> {

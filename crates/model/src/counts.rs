@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How instructions are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counting {
-    /// Starts of each server, each on a copy of the data of its own.
+    /// Starts of each server, each on the data as loaded.
     pub starts: u32,
     /// Windows of operations that are counted in each cell of a start.
     pub windows: u32,

@@ -27,6 +27,7 @@ use deltabench_server::{
     Burn, Cluster, ClusterSpec, HugePages, Slot, Template, Workspace, base_settings, settings_under,
 };
 use deltabench_workload::{Chore, Library};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,6 +58,8 @@ pub struct Fleet<'a> {
     members: Vec<Member>,
     /// The data that passes begin with; empty where no plan asks for it.
     pristine: Vec<Pristine>,
+    /// Places of servers that have not been started since their data were kept.
+    untouched: BTreeSet<usize>,
     remotes: Vec<RemoteServer>,
     agents: Agents,
     limits: FleetLimits,
@@ -109,6 +112,7 @@ impl<'a> Fleet<'a> {
             plan,
             members: Vec::new(),
             pristine: Vec::new(),
+            untouched: BTreeSet::new(),
             remotes: Vec::new(),
             agents: Agents::default(),
             limits,
@@ -292,6 +296,7 @@ impl<'a> Fleet<'a> {
             return remote.look_after();
         }
         self.refill_huge_pages()?;
+        self.untouched.remove(&place);
         let settings = self.asked_settings(server.index()).to_vec();
         let slot = self.slot(schedule, server);
         let data = self.cluster(place)?.data_dir();

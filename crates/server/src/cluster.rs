@@ -111,6 +111,10 @@ struct Server {
     child: Child,
     handle: Handle,
     running: Running,
+    /// The variables that it was started with.
+    environment: Vec<(String, String)>,
+    /// When it was.
+    started: Instant,
 }
 
 impl Cluster {
@@ -125,6 +129,21 @@ impl Cluster {
         cache_root: &Path,
         user: &ServerUser,
     ) -> Result<Self, Problem> {
+        let template = Template::obtain(spec.installation, spec.checksums, cache_root, workspace)?;
+        let cluster = Self::without_data(workspace, name, spec, user)?;
+        tree::copy_tree(template.directory(), &cluster.data_dir(), user.owner())?;
+        Ok(cluster)
+    }
+
+    /// Makes the directory of a cluster that gets its data from another one, with [`Cluster::copy_data`].
+    ///
+    /// Errors: a name that is taken or means nothing, another user than the workspace's, a full disk.
+    pub fn without_data(
+        workspace: &Workspace,
+        name: &str,
+        spec: &ClusterSpec<'_>,
+        user: &ServerUser,
+    ) -> Result<Self, Problem> {
         check_cluster_name(name)?;
         check_settings(spec.settings)?;
         if workspace.inner.user != *user {
@@ -132,10 +151,8 @@ impl Cluster {
                 "cluster {name} and its workspace belong to different users"
             )));
         }
-        let template = Template::obtain(spec.installation, spec.checksums, cache_root, workspace)?;
         let directory = workspace.inner.directory.join("clusters").join(name);
         tree::make_directory(&directory, if user.switched { 0o711 } else { 0o700 }, None)?;
-        tree::copy_tree(template.directory(), &directory.join("data"), user.owner())?;
         Ok(Self {
             name: name.to_owned(),
             directory,
@@ -162,6 +179,17 @@ impl Cluster {
         slot: &Slot,
         settings: &[(String, String)],
     ) -> Result<&Running, Problem> {
+        self.launch(slot, settings)?;
+        self.wait_until_ready()
+    }
+
+    /// Starts the server as [`Cluster::start`] does and returns at once: others can be launched before
+    /// [`Cluster::wait_until_ready`].
+    ///
+    /// Must be called on a thread that outlives the server.
+    ///
+    /// Errors: a setting that no server takes, a program that cannot be started. No process is left behind.
+    pub fn launch(&mut self, slot: &Slot, settings: &[(String, String)]) -> Result<(), Problem> {
         if self.is_alive() {
             return Err(Problem::new(format!(
                 "cluster {} is already running",
@@ -207,20 +235,35 @@ impl Cluster {
             start_took: Duration::ZERO,
         };
         // Kept from here on, so that every way out stops and reaps it.
-        let mut server = Server {
+        self.server = Some(Server {
             child,
             handle,
             running,
+            environment,
+            started,
+        });
+        Ok(())
+    }
+
+    /// Waits until the server that was launched accepts connections.
+    ///
+    /// Errors: none was launched, a setting that the server does not know or take, a server that ends or is
+    /// not ready within 60 s; with the tail of its log. No process is left behind.
+    pub fn wait_until_ready(&mut self) -> Result<&Running, Problem> {
+        let Some(mut server) = self.server.take() else {
+            return Err(Problem::new(format!("{} was not launched", self.title())));
         };
         let ready = self
-            .wait_until_ready(&mut server, port)
+            .answers(&mut server)
             .and_then(|()| self.set_password(&server.running))
-            .and_then(|()| preload::check_preloaded(&environment, server.running.postmaster_pid));
+            .and_then(|()| {
+                preload::check_preloaded(&server.environment, server.running.postmaster_pid)
+            });
         if let Err(problem) = ready {
             self.end(server, ABANDON_STEPS);
             return Err(problem);
         }
-        server.running.start_took = started.elapsed();
+        server.running.start_took = server.started.elapsed();
         SharedMemory::note(&self.directory, server.running.postmaster_pid);
         Ok(&self.server.insert(server).running)
     }
@@ -389,8 +432,9 @@ impl Cluster {
         problem.detail(format!("{known}end of its log:\n{tail}"))
     }
 
-    fn wait_until_ready(&self, server: &mut Server, port: u16) -> Result<(), Problem> {
-        let socket = self.workspace.sockets().join(format!(".s.PGSQL.{port}"));
+    /// Waits until a server accepts connections on its local socket.
+    fn answers(&self, server: &mut Server) -> Result<(), Problem> {
+        let socket = PathBuf::from(server.running.endpoint.to_string());
         let deadline = Instant::now() + START_LIMIT;
         loop {
             if server.handle.wait(START_INTERVAL) {

@@ -147,16 +147,19 @@ struct Library<'i> {
 impl<'i> Targets for Libraries<'_, 'i> {
     type Started = Mutex<Library<'i>>;
 
-    fn start(&mut self, server: ServerId, _: u32) -> Result<Self::Started, Problem> {
+    fn start(&mut self, servers: &[ServerId], _: u32) -> Result<Vec<Self::Started>, Problem> {
         let context = &self.context;
-        let home = home(context.workspace, server.index());
-        let started = start_one(context, server.index(), &home);
-        let (engine, _) = started.map_err(|stop| stop.problem(context.plan))?;
-        Ok(Mutex::new(Library {
-            engine,
-            counts: counts_dir(&home),
-            marks: 0,
-        }))
+        let one = |server: &ServerId| {
+            let home = home(context.workspace, server.index());
+            let started = start_one(context, server.index(), &home);
+            let (engine, _) = started.map_err(|stop| stop.problem(context.plan))?;
+            Ok(Mutex::new(Library {
+                engine,
+                counts: counts_dir(&home),
+                marks: 0,
+            }))
+        };
+        servers.iter().map(one).collect()
     }
 
     fn end(&mut self, server: ServerId) -> Result<(), Problem> {

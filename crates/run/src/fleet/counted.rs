@@ -45,18 +45,16 @@ pub struct CountedServer<'a> {
 }
 
 impl<'a> Fleet<'a> {
-    /// Starts a server under a counter, on a copy of its data as loaded.
+    /// Launches a server under a counter, on its data as loaded; [`Fleet::counted`] waits for it.
     ///
     /// Must be called on a thread that outlives the server.
     ///
-    /// Errors: those of a start; a plan that counts nothing, for which no data were kept.
-    pub fn start_counted(
-        &mut self,
-        server: ServerId,
-        counter: &Counter,
-    ) -> Result<CountedServer<'a>, Problem> {
+    /// Errors: those of [`deltabench_server::Cluster::launch`]; a plan that counts nothing, for which no data
+    /// were kept.
+    pub fn launch_counted(&mut self, server: ServerId, counter: &Counter) -> Result<(), Problem> {
         let place = server.index();
         self.restore_place(place)?;
+        self.untouched.remove(&place);
         let installation = &self.planned(place)?.installation;
         let version_num = installation.version_num;
         let mut counting = under_a_counter(version_num);
@@ -76,8 +74,17 @@ impl<'a> Fleet<'a> {
             counter: Some(counter.clone()),
             ..Slot::default()
         };
+        self.cluster(place)?.launch(&slot, &settings)
+    }
+
+    /// Waits until a server that was launched under a counter accepts connections.
+    ///
+    /// Errors: those of [`deltabench_server::Cluster::wait_until_ready`].
+    pub fn counted(&mut self, server: ServerId) -> Result<CountedServer<'a>, Problem> {
+        let place = server.index();
+        let version_num = self.planned(place)?.installation.version_num;
         let cluster = self.cluster(place)?;
-        let postmaster_pid = cluster.start(&slot, &settings)?.postmaster_pid;
+        let postmaster_pid = cluster.wait_until_ready()?.postmaster_pid;
         let counts = cluster.counts_dir();
         Ok(CountedServer {
             server,

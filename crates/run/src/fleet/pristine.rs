@@ -27,7 +27,7 @@ impl Fleet<'_> {
         let kept = self.plan.work.has_passes() || self.plan.observing.counting.is_some();
         if kept && self.leader(place) == place {
             let name = format!("pristine{place}");
-            let cluster = Cluster::create(&self.workspace, &name, spec, &host.cache, &host.user)?;
+            let cluster = Cluster::without_data(&self.workspace, &name, spec, &host.user)?;
             self.pristine.push(Pristine {
                 leader: place,
                 cluster,
@@ -36,7 +36,8 @@ impl Fleet<'_> {
         Ok(())
     }
 
-    /// Keeps the data of all servers as they are now, stopped, and gives it to all of them.
+    /// Keeps the data of all servers as they are now, stopped. Where passes begin with it, all servers get
+    /// copies: the one that was loaded, too.
     pub(super) fn keep_pristine(&mut self) -> Result<(), Problem> {
         let Self {
             pristine, members, ..
@@ -51,11 +52,19 @@ impl Fleet<'_> {
         if self.pristine.is_empty() {
             return Ok(());
         }
-        (0..self.members.len()).try_for_each(|place| self.restore_place(place))
+        let places = 0..self.members.len();
+        if self.plan.work.has_passes() {
+            places
+                .clone()
+                .try_for_each(|place| self.restore_place(place))?;
+        }
+        self.untouched = places.collect();
+        Ok(())
     }
 
-    /// Replaces the data directory of a stopped server with what it was before anything was measured: no
-    /// tables, no WAL and no files of passes before. All of it is on disk when this returns.
+    /// Replaces the data directory of a stopped server with what it was before anything was measured, if it
+    /// has been started since: no tables, no WAL and no files of passes before. All of it is on disk when
+    /// this returns.
     ///
     /// Errors: it runs, a full disk; the plan is of a kind for which nothing was kept.
     pub fn restore(&mut self, schedule: &BlockSchedule, server: ServerId) -> Result<(), Problem> {
@@ -63,6 +72,10 @@ impl Fleet<'_> {
     }
 
     pub(super) fn restore_place(&mut self, place: usize) -> Result<(), Problem> {
+        // Copies cost more than they seem to: ext4 makes files slowly for a minute after others were removed.
+        if self.untouched.contains(&place) {
+            return Ok(());
+        }
         let leader = self.leader(place);
         let Self {
             pristine, members, ..
