@@ -349,6 +349,27 @@ impl CellComparison {
         self.metrics.iter().find(|found| found.metric == wanted)
     }
 
+    /// Those of its metrics whose width ends it under
+    /// [`Precision`](deltabench_model::plan::Stopping::Precision): throughput, and CPU per operation if all
+    /// its blocks have it.
+    pub fn metrics_of_width(&self) -> impl Iterator<Item = &MetricComparison> {
+        let speed = self.metric(Metric::Throughput);
+        let cost = self
+            .metric(Metric::ServerCpuPerOperation)
+            .filter(|cost| speed.is_none_or(|speed| cost.blocks.len() == speed.blocks.len()));
+        speed.into_iter().chain(cost)
+    }
+
+    /// Whether these are known to within so much, as a share.
+    pub fn is_within(&self, half_width: f64) -> bool {
+        // The intervals were narrow enough by their logarithms; exp and back may cost the last digit.
+        let narrow = |(low, high): (f64, f64)| (high / low).ln() / 2.0 <= half_width.ln_1p() + 1e-9;
+        self.metric(Metric::Throughput).is_some()
+            && self
+                .metrics_of_width()
+                .all(|found| found.ratio.ci95.is_some_and(narrow))
+    }
+
     /// p of one of its metrics ([`MetricComparison::p`]) on the scale of the interval that is printed: below
     /// 5 % exactly if its 95 % one leaves 1 out.
     ///
@@ -378,8 +399,10 @@ impl CellComparison {
     /// the measured ones.
     pub(crate) fn another_p_below(&self, bound: f64) -> Option<f64> {
         let speed = self.metric(Metric::Throughput)?;
-        let another = speed.measured_hours()?.next.p_below(bound);
-        Some(self.p_below(bound)?.max(another))
+        let hours = speed.measured_hours()?;
+        let another = [Some(hours.next), hours.next_slow].into_iter().flatten();
+        let own = self.p_below(bound)?;
+        Some(another.map(|next| next.p_below(bound)).fold(own, f64::max))
     }
 }
 

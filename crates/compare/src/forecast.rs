@@ -101,27 +101,27 @@ impl Forecast {
             .find(|&half| fits(half))
     }
 
-    /// Why a budget does not fit the precision asked for: `unfit: ±2 % needs 3.3 h; CPU per operation ±2 % in
-    /// 8 min`; `None` where it likely fits, or nothing is known.
+    /// Why a budget does not fit the precision asked for: `unfit: ±2 % takes 3.3 h for throughput, 8 min for
+    /// CPU per operation`; `None` where both likely fit, or nothing is known.
     pub fn unfit(&self, half_width: f64, budget_minutes: f64) -> Option<String> {
-        let _ = self.sd_throughput?;
         let row = self.row(half_width);
-        if row
-            .throughput
-            .is_some_and(|found| found.likely <= budget_minutes)
-        {
+        let known = [
+            (self.sd_throughput, row.throughput, "throughput"),
+            (self.sd_cpu, row.server_cpu, "CPU per operation"),
+        ];
+        let asked = || known.iter().filter(|(sd, ..)| sd.is_some());
+        let fits =
+            |found: &Option<Minutes>| found.is_some_and(|found| found.likely <= budget_minutes);
+        if asked().all(|(_, minutes, _)| fits(minutes)) {
             return None;
         }
-        let asked = words::threshold(half_width);
-        let needs = match row.throughput {
-            Some(found) => format!("needs {}", duration(found.likely)),
-            None => "is out of reach here".to_owned(),
-        };
-        let cpu = match row.server_cpu {
-            Some(found) => format!("; CPU per operation ±{asked} in {}", duration(found.likely)),
-            None => String::new(),
-        };
-        Some(format!("unfit: ±{asked} {needs}{cpu}"))
+        let each = asked().map(|(_, minutes, what)| match minutes {
+            Some(found) => format!("takes {} for {what}", duration(found.likely)),
+            None => format!("is out of reach here for {what}"),
+        });
+        let each: Vec<String> = each.collect();
+        let width = words::threshold(half_width);
+        Some(format!("unfit: ±{width} {}", each.join(" and ")))
     }
 
     /// The table in a line: `±5 %: 3 min, ±3 %: 4 min, …`, of throughput; what cannot be had is left out.
@@ -227,13 +227,18 @@ mod tests {
         let noisy = forecast(Some(0.2), Some(0.03), 6, 30.0, 30.0);
         assert_eq!(
             noisy.unfit(0.02, 60.0).unwrap(),
-            "unfit: ±2 % needs 4.0 h; CPU per operation ±2 % in 8 min"
+            "unfit: ±2 % takes 4.0 h for throughput and takes 8 min for CPU per operation"
         );
         assert_eq!(noisy.unfit(0.2, 60.0), None);
+        let dear = forecast(Some(0.001), Some(0.2), 6, 30.0, 30.0);
+        assert_eq!(
+            dear.unfit(0.02, 60.0).unwrap(),
+            "unfit: ±2 % takes 4 min for throughput and takes 4.0 h for CPU per operation"
+        );
         let hopeless = forecast(Some(5.0), None, 6, 30.0, 30.0);
         assert_eq!(
             hopeless.unfit(0.01, 60.0).unwrap(),
-            "unfit: ±1 % is out of reach here"
+            "unfit: ±1 % is out of reach here for throughput"
         );
         assert_eq!(forecast(None, None, 1, 30.0, 30.0).unfit(0.01, 1.0), None);
     }

@@ -149,6 +149,62 @@ pub fn foretell(comparison: &mut Comparison, earlier: impl Fn(&CellComparison, M
     }
 }
 
+/// Makes what sessions of one evening say of another hour at least as wide as what so many separate runs
+/// would, for the candidates in cells that slow hours of a virtual machine may move. Sessions know hours like
+/// theirs, and the assumption of slow hours gives way to them as it does to runs.
+///
+/// Source: docs/measuring.md#sessions.
+pub fn allow_for_slow_hours(
+    comparison: &mut Comparison,
+    is_unsteady: impl Fn(&CellComparison) -> bool,
+) {
+    let sessions = comparison.sessions;
+    for cell in comparison.cells.iter_mut().filter(|cell| is_unsteady(cell)) {
+        let found: Vec<Option<Hours>> = { cell.metrics.iter() }
+            .map(|metric| with_slow_hours(cell, metric, sessions))
+            .collect();
+        for (metric, hours) in cell.metrics.iter_mut().zip(found) {
+            metric.hours = hours.or(metric.hours.take());
+        }
+    }
+}
+
+fn with_slow_hours(
+    cell: &CellComparison,
+    metric: &MetricComparison,
+    sessions: Option<Sessions>,
+) -> Option<Hours> {
+    let known = metric.hours.as_ref()?;
+    let mut blocks = metric.by_session(sessions).into_iter();
+    let first = MetricComparison {
+        blocks: blocks.next()?,
+        ..metric.clone()
+    };
+    let earlier = Earlier {
+        pair: (THIS_HOUR + 1..)
+            .zip(blocks)
+            .map(|(hour, blocks)| EarlierRun { hour, blocks })
+            .collect(),
+        is_unsteady: true,
+        ..Earlier::default()
+    };
+    if !matches!(known.from, HoursFrom::Sessions(_)) || earlier.pair.is_empty() {
+        return None;
+    }
+    let slow = another_hour(cell, &first, &earlier)?;
+    let another = known.another.outer(&slow.another);
+    let p = known.p.max(slow.p);
+    let of = (metric.metric, delta_of(metric.metric, cell.delta));
+    Some(Hours {
+        by_slow_hours: another != known.another,
+        verdict: Judged::of_ratio(&another, metric.blocks.len(), of, p).verdict,
+        another,
+        p,
+        next_slow: Some(slow.next),
+        ..known.clone()
+    })
+}
+
 fn another_hour(
     cell: &CellComparison,
     metric: &MetricComparison,
@@ -197,10 +253,12 @@ fn another_hour(
         from,
         assumed: found.assumed || by_switches || by_host_speed,
         by_host_speed,
+        by_slow_hours: false,
         sd: scatter.between(),
         p,
         mean: None,
         next,
+        next_slow: None,
         scatter: Some(scatter),
     })
 }
@@ -618,11 +676,13 @@ fn hours(
         from: HoursFrom::Sessions(number(known.len())),
         assumed: false,
         by_host_speed: false,
+        by_slow_hours: false,
         sd: Scatter::pooled(&[blocks]).map_or(0.0, |scatter| scatter.between()),
         verdict: judged.verdict,
         p: next.p_scaled(scale(level)),
         mean: Some(mean),
         next,
+        next_slow: None,
         scatter: None,
     })
 }

@@ -22,9 +22,10 @@ use deltabench_model::units::count;
 /// - it was the last look.
 ///
 /// [`Fixed`](deltabench_model::plan::Stopping::Fixed) takes all blocks of the plan. With
-/// [`Precision`](deltabench_model::plan::Stopping::Precision) a candidate is done when throughput's interval
-/// is narrow enough, or after all blocks of the plan. A plan without candidates, a server at several client
-/// counts, takes all blocks: nothing is asked that could be answered before.
+/// [`Precision`](deltabench_model::plan::Stopping::Precision) a candidate is done when the intervals of
+/// throughput and CPU per operation are narrow enough, or after all blocks of the plan. A plan without
+/// candidates, a server at several client counts, takes all blocks: nothing is asked that could be answered
+/// before.
 ///
 /// Shape:  slices in any order, as [`crate::analyse()`] takes them.
 /// Source: docs/sources/statistics.md#looking-early; levels and rules are in docs/measuring.md.

@@ -106,17 +106,24 @@ impl StoppingInput<'_> {
         self.plain(have, have >= planned, planned, Levels::FIXED)
     }
 
-    /// Stops at the first block from [`MIN_BLOCKS`] on whose interval is narrow enough. Only the width is
-    /// looked at, so stopping biases the estimate hardly: with stalls by a few hundredths of it, as blocks
-    /// that met few of them look narrow (docs/measuring.md#looking-more-than-once).
+    /// Stops at the first block from [`MIN_BLOCKS`] on at which the intervals of throughput and of CPU per
+    /// operation, if all blocks have it, are narrow enough. Only the width is looked at, so stopping biases
+    /// the estimate hardly: with stalls by a few hundredths of it, as blocks that met few of them look narrow
+    /// (docs/measuring.md#looking-more-than-once).
     fn precision(&self, half_width: f64) -> StoppingState {
         let have = self.history.visits();
         let narrow = (MIN_BLOCKS..=have).find_map(|visits| {
-            let speed = self.speed(&(0..visits));
-            let mean = speed.mean().filter(|_| speed.logs.len() >= MIN_BLOCKS)?;
-            let levels = Levels::at_width(speed.logs.len());
-            let width = mean.interval(levels.printed).half_width();
-            (width <= half_width.ln_1p()).then_some((visits, levels))
+            let (speed, cost) = (self.speed(&(0..visits)), self.cost(&(0..visits)));
+            let blocks = speed.logs.len();
+            let levels = Levels::at_width(blocks);
+            let is_narrow = |values: &Values| {
+                let width = values.mean()?.interval(levels.printed).half_width();
+                Some(width <= half_width.ln_1p())
+            };
+            let wanted = [Some(&speed), (cost.logs.len() == blocks).then_some(&cost)];
+            let mut wanted = wanted.into_iter().flatten();
+            let all = wanted.all(|values| is_narrow(values) == Some(true));
+            (blocks >= MIN_BLOCKS && all).then_some((visits, levels))
         });
         let planned = index(u64::from(self.plan.timing.blocks));
         let next = (have + 1).max(MIN_BLOCKS);

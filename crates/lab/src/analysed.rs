@@ -125,19 +125,19 @@ impl Analysed {
             records,
             counters,
         } = judged;
-        if !sessions.is_empty() {
-            let withdrawn = std::mem::take(&mut context.invalidations);
-            context.invalidations = still_withdrawn(withdrawn, &comparison, &sessions);
-            combine(&mut comparison, &sessions, &plan);
-        }
+        add_sessions(
+            &mut comparison,
+            &sessions,
+            (&run, &plan, &mut context),
+            store,
+        )?;
         if plan.confirms.is_some() {
             // By itself it cannot say whether anything came again.
             { comparison.cells.iter_mut() }.for_each(|cell| cell.confirmation = None);
         }
         if let Some(second) = confirming {
-            let later = seconds_later(&run, &second.run, store)?;
             context.confirmation_withdrawn = withdrawn_confirmations(&run, store)?;
-            confirm(&mut comparison, &without_withdrawn(second, store)?, later);
+            add_confirmation(&mut comparison, &run, second, store)?;
         }
         withdraw(&mut comparison, &context.invalidations);
         comparison.unfinished = !["", RunState::Finished.word()].contains(&context.state.as_str());
@@ -169,6 +169,35 @@ impl Analysed {
             counters,
         })
     }
+}
+
+/// Adds what a run found that measured the differences of this one again.
+fn add_confirmation(
+    comparison: &mut Comparison,
+    run: &str,
+    second: Judged,
+    store: &Store,
+) -> Result<(), Problem> {
+    let later = seconds_later(run, &second.run, store)?;
+    confirm(comparison, &without_withdrawn(second, store)?, later);
+    Ok(())
+}
+
+/// Makes a comparison the result of these sessions of a run, if it has any.
+fn add_sessions(
+    comparison: &mut Comparison,
+    sessions: &[Comparison],
+    (run, plan, context): (&str, &Plan, &mut ReportContext),
+    store: &Store,
+) -> Result<(), Problem> {
+    if sessions.is_empty() {
+        return Ok(());
+    }
+    let withdrawn = std::mem::take(&mut context.invalidations);
+    context.invalidations = still_withdrawn(withdrawn, comparison, sessions);
+    combine(comparison, sessions, plan);
+    let hours = context.hours_of_sessions();
+    history::add_slow_hours(comparison, (run, plan), hours, store)
 }
 
 /// Adds what other hours say.

@@ -12,10 +12,11 @@ use crate::past_runs::{PastRuns, RunsOfHost};
 use crate::store_problem;
 use crate::told::{Told, ToldCell};
 use crate::withdrawal::is_withdrawn;
-use deltabench_compare::comparison::Metric;
-use deltabench_compare::thresholds::HOUR_APART_MS;
-use deltabench_compare::{Earlier, EarlierRun, Repeated, foretell};
+use deltabench_compare::comparison::{Comparison, Metric};
+use deltabench_compare::thresholds::{HOUR_APART_MS, SESSIONS_OF_A_DAY};
+use deltabench_compare::{Earlier, EarlierRun, Repeated, allow_for_slow_hours, foretell};
 use deltabench_model::invalidation::Invalidation;
+use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
 use deltabench_store::Store;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +38,7 @@ type Figures<'a> = BTreeMap<(Kind, Hash), BTreeMap<Hash, Found<'a>>>;
 pub(crate) fn add(judged: &mut Judged, past: &PastRuns, store: &Store) -> Result<(), Problem> {
     let own = pairs(&judged.run, &judged.plan, store)?;
     let host = RunHost::of(&judged.run, store).map_err(store_problem)?;
-    let is_virtual =
-        { host.as_ref() }.is_some_and(|host| host.class().virtual_machine == Some(true));
+    let is_virtual = is_virtual(host.as_ref());
     let mut repetitions = Vec::new();
     for repetition in earlier(judged, &own, (past, host.as_ref()), store)? {
         let run = &repetition.past;
@@ -63,6 +63,32 @@ pub(crate) fn add(judged: &mut Judged, past: &PastRuns, store: &Store) -> Result
         })
     });
     Ok(())
+}
+
+/// Allows for slow hours in what the sessions of a run say of another hour, where these started within half a
+/// day: in the cells and of the candidates that such hours may move.
+///
+/// Errors: the store cannot be read.
+pub(crate) fn add_slow_hours(
+    comparison: &mut Comparison,
+    (run, plan): (&str, &Plan),
+    hours: Option<f64>,
+    store: &Store,
+) -> Result<(), Problem> {
+    let host = RunHost::of(run, store).map_err(store_problem)?;
+    let is_short = hours.is_some_and(|hours| hours < SESSIONS_OF_A_DAY);
+    if !is_short || !is_virtual(host.as_ref()) {
+        return Ok(());
+    }
+    let own = pairs(run, plan, store)?;
+    allow_for_slow_hours(comparison, |cell| {
+        own.iter().any(|pair| pair.is(cell) && pair.is_far())
+    });
+    Ok(())
+}
+
+fn is_virtual(host: Option<&RunHost>) -> bool {
+    host.is_some_and(|host| host.class().virtual_machine == Some(true))
 }
 
 /// How the comparisons of each cell scattered, by kind and series.

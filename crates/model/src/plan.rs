@@ -149,7 +149,7 @@ pub enum Stopping {
     Fixed,
     /// Looks after these numbers of blocks, in rising order; a cell with an answer leaves the plan.
     Sequential { looks: Vec<u32> },
-    /// A cell leaves the plan when its interval is narrow enough.
+    /// A cell leaves the plan when its intervals of throughput and CPU per operation are narrow enough.
     Precision {
         /// Half-width of the interval to reach, as a share.
         half_width: f64,

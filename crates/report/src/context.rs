@@ -10,6 +10,7 @@ use deltabench_model::installation::{Build, Setting};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::sampled::SampledCell;
+use deltabench_model::units::to_f64;
 
 /// Facts recorded with the run, for the report's provenance.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -153,6 +154,22 @@ impl ReportContext {
     pub(crate) fn explained(&self, cell: CellId, candidate: ServerId) -> Option<&ExplainedCell> {
         let mut cells = self.explained.iter();
         cells.find(|found| found.cell == cell && found.candidate == candidate)
+    }
+
+    /// The finished sessions on which the result rests, in their order.
+    pub(crate) fn counting_sessions(&self) -> Vec<&SessionLine> {
+        let counts = |line: &&SessionLine| line.counts && line.ended_unix_ms.is_some();
+        self.sessions.iter().filter(counts).collect()
+    }
+
+    /// From the start of the first session that counts to that of the last; absent for a single one.
+    ///
+    /// Units:  hours.
+    pub fn hours_of_sessions(&self) -> Option<f64> {
+        let counting = self.counting_sessions().into_iter();
+        let began: Vec<i64> = counting.filter_map(|line| line.began_unix_ms).collect();
+        let span_ms = began.iter().max()? - began.iter().min()?;
+        (began.len() > 1).then(|| to_f64(u64::try_from(span_ms).unwrap_or(0)) / 3.6e6)
     }
 
     pub(crate) fn warm_up(&self, cell: CellId) -> Option<&CellWarmUp> {

@@ -1,19 +1,16 @@
 //! What other hours say: of each cell, and how it is known.
 
-use crate::context::{ReportContext, SessionLine};
+use crate::context::ReportContext;
 use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Hours, HoursFrom, Metric};
 use deltabench_compare::thresholds::{
     HOUR_APART_MS, HOURS_ASSUMED, HOURS_ASSUMED_UNSTEADY, HOURS_OF_CHANGE, HOURS_SWITCH_US,
-    MIN_BLOCKS,
+    MIN_BLOCKS, SESSIONS_OF_A_DAY,
 };
 use deltabench_compare::words::ends;
 use deltabench_model::plan::{Plan, ServerId};
-use deltabench_model::units::{count, index, to_f64};
+use deltabench_model::units::{count, index};
 use std::collections::BTreeSet;
-
-/// Sessions over so many hours have seen what a host does in a day.
-const HALF_A_DAY: f64 = 12.0;
 
 /// `-1.3 % [-1.7, -0.9] this hour; another hour: [-2.9, +0.3] (assumed)`, where that is known.
 pub fn note(cell: &CellComparison) -> Option<String> {
@@ -122,13 +119,16 @@ pub(crate) fn doubts(plan: &Plan, context: &ReportContext) -> Vec<String> {
             false => format!("session {} does not count: {why}", line.run),
         });
     }
-    let near = counting(context).windows(2).any(|pair| match pair {
-        [one, next] => {
-            let ends = one.ended_unix_ms.zip(next.began_unix_ms);
-            ends.is_some_and(|(end, begin)| begin - end < HOUR_APART_MS)
-        }
-        _ => false,
-    });
+    let near = context
+        .counting_sessions()
+        .windows(2)
+        .any(|pair| match pair {
+            [one, next] => {
+                let ends = one.ended_unix_ms.zip(next.began_unix_ms);
+                ends.is_some_and(|(end, begin)| begin - end < HOUR_APART_MS)
+            }
+            _ => false,
+        });
     if near {
         list.push(
             "some sessions are less than 10 minutes apart: their loads differ, but their hour does not, so \
@@ -183,9 +183,9 @@ fn only_by_host_speed(known: &[&Hours]) -> bool {
 /// What the two intervals mean, and which sessions are behind them.
 pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<String> {
     let mut list = Vec::new();
-    list.extend(started(context));
     let known = told(comparison);
     let any = |is: fn(&Hours) -> bool| known.iter().any(|hours| is(hours));
+    list.extend(started(context, any(|hours| hours.by_slow_hours)));
     if any(|hours| matches!(hours.from, HoursFrom::Sessions(_))) {
         list.push(
             "\"over sessions\" is the interval of the mean. \"another hour\" holds the figure of one more \
@@ -225,22 +225,26 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
     list
 }
 
-/// When the sessions started, and that they say nothing of what lasts longer.
-fn started(context: &ReportContext) -> Option<String> {
-    let counting = counting(context).into_iter();
-    let began: Vec<i64> = counting.filter_map(|line| line.began_unix_ms).collect();
-    let span_ms = began.iter().max()? - began.iter().min()?;
-    let times: Vec<String> = began.iter().copied().map(words::timestamp).collect();
+/// When the sessions started, and what they say of states that last longer.
+fn started(context: &ReportContext, allows_for_slow: bool) -> Option<String> {
+    let counting = context.counting_sessions().into_iter();
+    let began = counting.filter_map(|line| line.began_unix_ms);
+    let times: Vec<String> = began.map(words::timestamp).collect();
+    let hours = context.hours_of_sessions()?;
     let times = times.join(", ");
-    let hours = to_f64(u64::try_from(span_ms).unwrap_or(0)) / 3.6e6;
-    match began.len() {
-        0 | 1 => None,
-        _ if hours >= HALF_A_DAY => Some(format!("sessions started {times} UTC")),
-        _ => Some(format!(
-            "sessions started {times} UTC, within {hours:.1} h: \"another hour\" does not know a state of \
-             the host that lasts longer"
-        )),
-    }
+    let longer = match allows_for_slow {
+        _ if hours >= SESSIONS_OF_A_DAY => return Some(format!("sessions started {times} UTC")),
+        true => format!(
+            "allows for slow hours of a virtual machine, as separate runs would: {:.1} % and {:.0} % of \
+             what the versions differ by, less for each session",
+            100.0 * HOURS_ASSUMED_UNSTEADY,
+            100.0 * HOURS_OF_CHANGE
+        ),
+        false => "does not know a state of the host that lasts longer".to_owned(),
+    };
+    Some(format!(
+        "sessions started {times} UTC, within {hours:.1} h: \"another hour\" {longer}"
+    ))
 }
 
 /// The cells whose other hours are wider because their ratio goes with the host's speed.
@@ -277,12 +281,6 @@ fn by_host_speed(comparison: &Comparison) -> Option<String> {
 fn is_judged(comparison: &Comparison) -> bool {
     let enough = |cell: &CellComparison| index(u64::from(cell.blocks)) >= MIN_BLOCKS;
     comparison.cells.iter().any(enough)
-}
-
-/// The finished sessions on which the result rests, in their order.
-fn counting(context: &ReportContext) -> Vec<&SessionLine> {
-    let counts = |line: &&SessionLine| line.counts && line.ended_unix_ms.is_some();
-    context.sessions.iter().filter(counts).collect()
 }
 
 #[cfg(test)]

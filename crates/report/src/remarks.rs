@@ -364,7 +364,7 @@ fn stopping(comparison: &Comparison) -> String {
         }
         Stopping::Precision { half_width } => {
             let all = comparison.cells.iter();
-            let wide = all.filter(|cell| !is_within(cell, *half_width)).count();
+            let wide = all.filter(|cell| !cell.is_within(*half_width)).count();
             let missed = match wide {
                 0 => String::new(),
                 _ => format!(", not reached in {}", words::plural(count(wide), "cell")),
@@ -372,14 +372,6 @@ fn stopping(comparison: &Comparison) -> String {
             format!(" (each cell until ±{}{missed})", words::share(*half_width))
         }
     }
-}
-
-/// Whether throughput is known to within so much.
-fn is_within(cell: &CellComparison, half_width: f64) -> bool {
-    let ends = words::metric(cell, Metric::Throughput).and_then(|value| value.ratio.ci95);
-    // The interval was narrow enough by its logarithm; exp and back may cost the last digit.
-    let narrow = |(low, high): (f64, f64)| (high / low).ln() / 2.0 <= half_width.ln_1p() + 1e-9;
-    ends.is_some_and(narrow)
 }
 
 /// Cells with void rounds or server errors, one sentence each; then the servers on which operations failed.

@@ -127,7 +127,8 @@ pub struct Ending {
     /// Measure all blocks of every cell; by default a cell ends at the planned look that answers it
     #[arg(long)]
     pub fixed: bool,
-    /// End a cell when the half-width of its interval is this small
+    /// End a cell when its throughput and its CPU per operation are known to within this much (half of the
+    /// 95 % interval)
     #[arg(long, value_name = "PERCENT", conflicts_with = "fixed")]
     pub precision: Option<String>,
     /// Most time of the run with its set-up, for example 15m or 2h; `resume` allows as much again

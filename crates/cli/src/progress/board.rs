@@ -61,6 +61,8 @@ struct OpenCell {
     /// What it has to come to at most.
     aim: f64,
     bar: String,
+    /// Whose figures these are, if not those of throughput.
+    what: &'static str,
 }
 
 impl Board {
@@ -208,15 +210,20 @@ impl OpenCell {
             Stopping::Precision { half_width } => half_width,
             _ => cell.delta,
         };
-        let throughput = throughput(cell);
-        let interval = throughput.and_then(|metric| metric.ratio.ci95);
+        let shown = match comparison.stopping {
+            Stopping::Precision { .. } => widest(cell),
+            _ => throughput(cell),
+        };
+        let is_cpu = shown.is_some_and(|shown| shown.metric != Metric::Throughput);
+        let interval = shown.and_then(|metric| metric.ratio.ci95);
         Self {
             label: name.clone(),
             name,
-            estimate: throughput.map_or_else(|| "not measured".to_owned(), percent),
+            what: if is_cpu { " CPU/op" } else { "" },
+            estimate: shown.map_or_else(|| "not measured".to_owned(), percent),
             half_width: interval.map(|(low, high)| (high - low) / 2.0),
             aim,
-            bar: throughput.map_or_else(String::new, |metric| {
+            bar: shown.map_or_else(String::new, |metric| {
                 interval_bar(&metric.ratio, aim, AXIS * aim, BAR)
             }),
         }
@@ -229,11 +236,12 @@ impl OpenCell {
             None => "±?".to_owned(),
         };
         format!(
-            "  {:<name$}  {:>estimate$}  {now:>6} → ±{:.1} %  {}",
+            "  {:<name$}  {:>estimate$}  {now:>6} → ±{:.1} %  {}{}",
             self.label,
             self.estimate,
             100.0 * self.aim,
-            self.bar
+            self.bar,
+            self.what
         )
     }
 }
@@ -248,10 +256,27 @@ fn is_open(cell: &CellComparison, comparison: &Comparison) -> bool {
     match comparison.stopping {
         Stopping::Fixed => true,
         Stopping::Sequential { .. } => cell.decided_at.is_none(),
-        Stopping::Precision { half_width } => throughput(cell)
-            .and_then(|metric| metric.ratio.ci95)
-            .is_none_or(|(low, high)| high.ln() - low.ln() > 2.0 * half_width.ln_1p()),
+        Stopping::Precision { half_width } => !cell.is_within(half_width),
     }
+}
+
+/// The metric that is furthest from a width that throughput and CPU per operation have to reach.
+fn widest(cell: &CellComparison) -> Option<&MetricComparison> {
+    let width = |metric: &MetricComparison| {
+        let ends = metric.ratio.ci95;
+        ends.map_or(f64::INFINITY, |(low, high)| (high / low).ln())
+    };
+    // Throughput comes first, and stays where the other one is as wide.
+    let known = cell
+        .metrics_of_width()
+        .filter(|found| found.ratio.estimate.is_finite());
+    known.reduce(|first, other| {
+        if width(other) > width(first) {
+            other
+        } else {
+            first
+        }
+    })
 }
 
 fn several(comparison: &Comparison) -> bool {
@@ -454,6 +479,19 @@ mod tests {
             comparison.stopping = Stopping::Precision { half_width: 0.01 };
         }));
         assert_eq!(board.lines(10).len(), 1, "{:#?}", board.lines(10));
+        let mut board = a_board();
+        board.block(&progress(|comparison| {
+            comparison.stopping = Stopping::Precision { half_width: 0.01 };
+            let metrics = &mut comparison.cells[0].metrics;
+            metrics.retain(|found| found.metric == Metric::Throughput);
+            let mut cost = metrics[0].clone();
+            cost.metric = Metric::ServerCpuPerOperation;
+            cost.ratio.ci95 = Some((0.98, 1.02));
+            metrics.push(cost);
+        }));
+        let lines = board.lines(10);
+        assert!(lines[1].contains("±2.0 → ±1.0 %"), "{lines:#?}");
+        assert!(lines[1].ends_with(" CPU/op"), "{lines:#?}");
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub struct Hours {
     /// Whether it is wider, by a tenth or more, because the ratio clearly goes with the speed of the host:
     /// hours may be as fast as the fast blocks of this run or as slow as its slow ones.
     pub by_host_speed: bool,
+    /// Whether it is wider than sessions alone say, because they are of one evening and a virtual machine may
+    /// be slow for hours.
+    pub by_slow_hours: bool,
     /// Standard deviation of the true log-ratio from hour to hour, as estimated; 0 where the blocks explain
     /// all that scatters.
     pub sd: f64,
@@ -34,6 +37,8 @@ pub struct Hours {
     pub(crate) mean: Option<Between>,
     /// Another hour, on the log scale.
     pub(crate) next: Between,
+    /// The same with slow hours, where they are allowed for beside sessions.
+    pub(crate) next_slow: Option<Between>,
     /// How loads and hours scatter, on the log scale; absent over sessions, whose own scatter says it.
     pub(crate) scatter: Option<Scatter>,
 }

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn gated(gate: Gate) -> Plan {
+pub fn gated(gate: Gate) -> Plan {
     let mut plan = plan(vec![cell(1, false)]);
     plan.gate = gate;
     plan
@@ -38,7 +38,7 @@ fn session_of(plan: &Plan, blocks: usize, (speed, cost): (f64, f64)) -> Comparis
     analyse(plan, &slices, Vec::new())
 }
 
-fn session(plan: &Plan, centre: f64) -> Comparison {
+pub fn session(plan: &Plan, centre: f64) -> Comparison {
     session_of(plan, 8, (centre, 1.0 / centre))
 }
 
@@ -48,7 +48,7 @@ fn together(plan: &Plan, all: &[Comparison]) -> Comparison {
     first
 }
 
-fn over(plan: &Plan, centres: &[f64]) -> Comparison {
+pub fn over(plan: &Plan, centres: &[f64]) -> Comparison {
     let all = centres.iter().map(|centre| session(plan, *centre));
     together(plan, &all.collect::<Vec<Comparison>>())
 }

@@ -36,6 +36,7 @@ mod rounds;
 mod second_control;
 mod segments;
 mod settling;
+mod slow_hours;
 mod stalls;
 mod stopping;
 mod study;

@@ -445,6 +445,13 @@ fn precision_stops_at_the_width_and_keeps_its_rate_by_a_wider_interval() {
         (high / low).ln() / 2.0 <= 0.01_f64.ln_1p() + 1e-9,
         "what is printed is what was asked"
     );
+    let (_, cell) = after(&plan, 40, &narrow, &wide);
+    let blocks = metric(&cell, Metric::ServerCpuPerOperation).blocks.len();
+    assert!(
+        (22..=26).contains(&blocks),
+        "CPU has to be as narrow: {blocks}"
+    );
+    assert!(cell.is_within(0.01) && !cell.is_within(0.009));
     let hopeless = around(1.0, 0.5, 40);
     assert_eq!(
         after(&plan, 40, &hopeless, &[]).0,

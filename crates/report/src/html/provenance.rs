@@ -163,7 +163,8 @@ fn choices(plan: &Plan) -> Vec<(&'static str, String)> {
             )
         }
         Stopping::Precision { half_width } => {
-            format!("when the interval is within ±{}", words::share(*half_width))
+            let width = words::share(*half_width);
+            format!("when throughput and CPU per operation are within ±{width}")
         }
     };
     let order = match plan.order {
