@@ -158,6 +158,52 @@ fn more_is_assumed_of_hours_on_a_virtual_machine_for_versions_of_two_branches() 
 }
 
 #[test]
+fn sessions_of_an_evening_on_a_virtual_machine_allow_for_slow_hours() {
+    let mut lab = Lab::new();
+    let mut two = |first: &str, hours: i64, virtual_machine: bool| {
+        let mut plans = [1, 2].map(session);
+        for server in plans.iter_mut().flat_map(|plan| &mut plan.servers) {
+            server.installation.version_num = 180_006;
+        }
+        for plan in &mut plans {
+            plan.servers[2].installation.version_num = 170_011;
+            first.clone_into(&mut plan.session.as_mut().unwrap().first);
+        }
+        let names = [1, 2].map(|number| session_name(first, number));
+        let runs = [(names[0].as_str(), &plans[0]), (&names[1], &plans[1])];
+        lab.store.create_runs(&runs, RunState::Planned, 1).unwrap();
+        let mut on = at("6.1", 1);
+        on.uid = first.to_owned();
+        on.host.uid = first.to_owned();
+        on.host.class.virtual_machine = Some(virtual_machine);
+        for ((name, plan), minute) in runs.iter().zip([0, 60 * hours]) {
+            lab.measured_on(name, plan, minute, [0.95, 1.0, 0.90], Some(&on));
+        }
+        let analysed = lab.analysed(first);
+        let speed = analysed.comparison.cells[0].metric(Metric::Throughput);
+        let hours = speed.unwrap().hours.clone().unwrap();
+        assert_eq!((hours.from, hours.assumed), (HoursFrom::Sessions(2), false));
+        let (low, high) = hours.another.ci95.unwrap();
+        let json = shown(&analysed, Format::Json(JsonVersion::Two));
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let told = &json["cells"][0]["metrics"]["throughput"]["another_hour"]["slow_hours"];
+        let is_wider = told.as_bool().unwrap_or(false);
+        assert_eq!(is_wider, hours.by_slow_hours);
+        (is_wider, high / low, shown(&analysed, Format::Text))
+    };
+    let (is_wider, width, text) = two("evening", 1, true);
+    assert!(is_wider && width > 1.04, "{width}");
+    let said =
+        "within 1.0 h: \"another hour\" allows for slow hours of a virtual machine, as separate";
+    assert!(text.contains(said), "{text}");
+    for (run, hours, on) in [("physical", 1, false), ("day", 13, true)] {
+        let (is_wider, narrow, text) = two(run, hours, on);
+        assert!(!is_wider && narrow < width, "{run}: {narrow} {width}");
+        assert!(!text.contains("slow hours"), "{run}: {text}");
+    }
+}
+
+#[test]
 fn finished_sessions_are_one_result_and_others_do_not_count_yet() {
     let mut lab = Lab::new();
     let plans = [1, 2, 3].map(session);

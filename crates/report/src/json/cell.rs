@@ -236,6 +236,7 @@ fn another_hour(hours: &Hours) -> Value {
         "from": hours.from.word(),
         "number": hours.from.number(),
         "assumed": hours.assumed.then_some(true),
+        "slow_hours": hours.by_slow_hours.then_some(true),
         "sd": finite(hours.sd),
     }))
 }
