@@ -3,10 +3,12 @@
 mod hours;
 mod instructions;
 
-use crate::levels::{scale, scaled};
+use crate::levels::{is_asked_of_cpu, scale, scaled};
+use crate::thresholds::MIN_BLOCKS;
 use deltabench_model::finding::Finding;
 use deltabench_model::metric::{self, MetricInfo};
 use deltabench_model::plan::{CellId, Gate, Group, ServerId, Stopping};
+use deltabench_model::units::index;
 use deltabench_stats::between::Between;
 use deltabench_stats::skewed::{SkewedMean, Skewness};
 
@@ -350,21 +352,22 @@ impl CellComparison {
     }
 
     /// Those of its metrics whose width ends it under
-    /// [`Precision`](deltabench_model::plan::Stopping::Precision): throughput, and CPU per operation if all
-    /// its blocks have it.
+    /// [`Precision`](deltabench_model::plan::Stopping::Precision): throughput, and CPU per operation if half
+    /// of its blocks have it.
     pub fn metrics_of_width(&self) -> impl Iterator<Item = &MetricComparison> {
         let speed = self.metric(Metric::Throughput);
-        let cost = self
-            .metric(Metric::ServerCpuPerOperation)
-            .filter(|cost| speed.is_none_or(|speed| cost.blocks.len() == speed.blocks.len()));
+        let cost = self.metric(Metric::ServerCpuPerOperation).filter(|cost| {
+            speed.is_none_or(|speed| is_asked_of_cpu(cost.blocks.len(), speed.blocks.len()))
+        });
         speed.into_iter().chain(cost)
     }
 
-    /// Whether these are known to within so much, as a share.
+    /// Whether these are known to within so much, as a share, from as many blocks as a verdict takes.
     pub fn is_within(&self, half_width: f64) -> bool {
         // The intervals were narrow enough by their logarithms; exp and back may cost the last digit.
         let narrow = |(low, high): (f64, f64)| (high / low).ln() / 2.0 <= half_width.ln_1p() + 1e-9;
-        self.metric(Metric::Throughput).is_some()
+        index(u64::from(self.blocks)) >= MIN_BLOCKS
+            && self.metric(Metric::Throughput).is_some()
             && self
                 .metrics_of_width()
                 .all(|found| found.ratio.ci95.is_some_and(narrow))

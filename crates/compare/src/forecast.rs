@@ -101,8 +101,8 @@ impl Forecast {
             .find(|&half| fits(half))
     }
 
-    /// Why a budget does not fit the precision asked for: `unfit: ±2 % takes 3.3 h for throughput, 8 min for
-    /// CPU per operation`; `None` where both likely fit, or nothing is known.
+    /// Why a budget does not fit the precision asked for: `unfit: ±2 % takes 3.3 h for throughput and
+    /// takes 8 min for CPU per operation`; `None` where both likely fit, or nothing is known.
     pub fn unfit(&self, half_width: f64, budget_minutes: f64) -> Option<String> {
         let row = self.row(half_width);
         let known = [

@@ -20,13 +20,13 @@ use crate::side::{cell_verdict, cpu_bound, with_time};
 use crate::stalls::waits;
 use crate::tails;
 use crate::thresholds::{
-    ASSUMED_PART, HOURS_ASSUMED, HOURS_ASSUMED_DF, HOURS_ASSUMED_UNSTEADY, HOURS_OF_CHANGE,
-    HOURS_SWITCH_CPU_US, HOURS_SWITCH_US, LEVEL_DIFFERENT, SPEED_FALSE, SPEED_PART, SWITCHING_MOST,
-    TAIL_DELTA,
+    ASSUMED_PART, HOUR_APART_MS, HOURS_ASSUMED, HOURS_ASSUMED_DF, HOURS_ASSUMED_UNSTEADY,
+    HOURS_OF_CHANGE, HOURS_SWITCH_CPU_US, HOURS_SWITCH_US, LEVEL_DIFFERENT, SESSIONS_OF_A_DAY_MS,
+    SPEED_FALSE, SPEED_PART, SWITCHING_MOST, TAIL_DELTA,
 };
 use deltabench_model::finding::FindingKind;
 use deltabench_model::plan::{CellId, Plan};
-use deltabench_model::units::{count, to_f64};
+use deltabench_model::units::{count, index, to_f64};
 use deltabench_stats::between::Scatter;
 pub use deltabench_stats::repeated::Repeated;
 use deltabench_stats::repeated::{BetweenHours, HourBlocks};
@@ -149,19 +149,31 @@ pub fn foretell(comparison: &mut Comparison, earlier: impl Fn(&CellComparison, M
     }
 }
 
+/// From when to when a session was measured, milliseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionTimes {
+    pub began_ms: i64,
+    pub ended_ms: i64,
+}
+
 /// Makes what sessions of one evening say of another hour at least as wide as what so many separate runs
 /// would, for the candidates in cells that slow hours of a virtual machine may move. Sessions know hours like
 /// theirs, and the assumption of slow hours gives way to them as it does to runs.
 ///
+/// Shape:  `times` are those of the sessions behind the comparison, in their order. Sessions that follow each
+///         other within 10 minutes are of one hour. Nothing changes where those of a cell span half a day.
 /// Source: docs/measuring.md#sessions.
 pub fn allow_for_slow_hours(
     comparison: &mut Comparison,
+    times: &[SessionTimes],
     is_unsteady: impl Fn(&CellComparison) -> bool,
 ) {
-    let sessions = comparison.sessions;
+    let Some(all) = comparison.sessions else {
+        return;
+    };
     for cell in comparison.cells.iter_mut().filter(|cell| is_unsteady(cell)) {
         let found: Vec<Option<Hours>> = { cell.metrics.iter() }
-            .map(|metric| with_slow_hours(cell, metric, sessions))
+            .map(|metric| with_slow_hours(cell, metric, (all, times)))
             .collect();
         for (metric, hours) in cell.metrics.iter_mut().zip(found) {
             metric.hours = hours.or(metric.hours.take());
@@ -172,10 +184,19 @@ pub fn allow_for_slow_hours(
 fn with_slow_hours(
     cell: &CellComparison,
     metric: &MetricComparison,
-    sessions: Option<Sessions>,
+    sessions: (Sessions, &[SessionTimes]),
 ) -> Option<Hours> {
     let known = metric.hours.as_ref()?;
-    let mut blocks = metric.by_session(sessions).into_iter();
+    let is_of_sessions = matches!(known.from, HoursFrom::Sessions(_));
+    // Nobody knows what slow hours do to slow quantiles.
+    let can_assume = matches!(
+        metric.metric,
+        Metric::Throughput | Metric::ServerCpuPerOperation
+    );
+    if !is_of_sessions || !can_assume {
+        return None;
+    }
+    let mut blocks = by_hour(metric, sessions)?.into_iter();
     let first = MetricComparison {
         blocks: blocks.next()?,
         ..metric.clone()
@@ -188,9 +209,6 @@ fn with_slow_hours(
         is_unsteady: true,
         ..Earlier::default()
     };
-    if !matches!(known.from, HoursFrom::Sessions(_)) || earlier.pair.is_empty() {
-        return None;
-    }
     let slow = another_hour(cell, &first, &earlier)?;
     let another = known.another.outer(&slow.another);
     let p = known.p.max(slow.p);
@@ -203,6 +221,29 @@ fn with_slow_hours(
         next_slow: Some(slow.next),
         ..known.clone()
     })
+}
+
+/// The blocks of each hour in which there were sessions, those with one block aside; none if the sessions
+/// span half a day.
+fn by_hour(
+    metric: &MetricComparison,
+    (all, times): (Sessions, &[SessionTimes]),
+) -> Option<Vec<Vec<f64>>> {
+    let mut hours: Vec<Vec<f64>> = Vec::new();
+    let (mut first, mut last): (Option<SessionTimes>, Option<SessionTimes>) = (None, None);
+    for (number, blocks) in all.numbered(metric) {
+        let of = *times.get(index(u64::from(number)))?;
+        let is_near = last.is_some_and(|last| of.began_ms - last.ended_ms < HOUR_APART_MS);
+        match hours.last_mut().filter(|_| is_near) {
+            Some(hour) => hour.extend(blocks),
+            None => hours.push(blocks),
+        }
+        first = first.or(Some(of));
+        last = Some(of);
+    }
+    let span_ms = last?.began_ms - first?.began_ms;
+    let hours = hours.into_iter().filter(|blocks| blocks.len() > 1);
+    (span_ms < SESSIONS_OF_A_DAY_MS).then(|| hours.collect())
 }
 
 fn another_hour(

@@ -94,3 +94,9 @@ pub(crate) fn scaled(p: f64, printed: f64) -> f64 {
 pub(crate) fn scale(printed: f64) -> f64 {
     (1.0 - LEVEL_DIFFERENT) / (1.0 - printed)
 }
+
+/// Whether a width is asked of CPU per operation that so many of the blocks have: an agent may be away for
+/// one, and servers without an agent have none.
+pub(crate) fn is_asked_of_cpu(known: usize, blocks: usize) -> bool {
+    known > 0 && 2 * known >= blocks
+}

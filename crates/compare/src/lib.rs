@@ -75,7 +75,9 @@ pub use exit::exit_code;
 pub use fairness::{ServerFacts, fairness};
 pub use forecast::{Forecast, block_sd, forecast};
 pub use gate::{costs_more, gate_line};
-pub use hours::{Earlier, EarlierRun, Repeated, allow_for_slow_hours, combine, foretell};
+pub use hours::{
+    Earlier, EarlierRun, Repeated, SessionTimes, allow_for_slow_hours, combine, foretell,
+};
 pub use looks::{ended_after, looks};
 pub use pairing::is_whole_step;
 pub use pairs::Pairs;

@@ -3,7 +3,7 @@
 use crate::comparison::{Detection, DetectionOutcome, Metric, Verdict};
 use crate::history::History;
 use crate::judge::{Judgement, gains, judge, waiting};
-use crate::levels::{Levels, scaled};
+use crate::levels::{Levels, is_asked_of_cpu, scaled};
 use crate::looks::Rules;
 use crate::sample::{Values, ratio};
 use crate::selected::left_of;
@@ -107,9 +107,9 @@ impl StoppingInput<'_> {
     }
 
     /// Stops at the first block from [`MIN_BLOCKS`] on at which the intervals of throughput and of CPU per
-    /// operation, if all blocks have it, are narrow enough. Only the width is looked at, so stopping biases
-    /// the estimate hardly: with stalls by a few hundredths of it, as blocks that met few of them look narrow
-    /// (docs/measuring.md#looking-more-than-once).
+    /// operation, if half of the blocks have it, are narrow enough. Only the width is looked at, so stopping
+    /// biases the estimate hardly: with stalls by a few hundredths of it, as blocks that met few of them look
+    /// narrow (docs/measuring.md#looking-more-than-once).
     fn precision(&self, half_width: f64) -> StoppingState {
         let have = self.history.visits();
         let narrow = (MIN_BLOCKS..=have).find_map(|visits| {
@@ -120,7 +120,8 @@ impl StoppingInput<'_> {
                 let width = values.mean()?.interval(levels.printed).half_width();
                 Some(width <= half_width.ln_1p())
             };
-            let wanted = [Some(&speed), (cost.logs.len() == blocks).then_some(&cost)];
+            let is_asked = is_asked_of_cpu(cost.logs.len(), blocks);
+            let wanted = [Some(&speed), is_asked.then_some(&cost)];
             let mut wanted = wanted.into_iter().flatten();
             let all = wanted.all(|values| is_narrow(values) == Some(true));
             (blocks >= MIN_BLOCKS && all).then_some((visits, levels))
@@ -128,7 +129,10 @@ impl StoppingInput<'_> {
         let planned = index(u64::from(self.plan.timing.blocks));
         let next = (have + 1).max(MIN_BLOCKS);
         let done = narrow.is_some() || have >= planned;
-        let (visits, levels) = narrow.unwrap_or((have, Levels::PRECISION));
+        let (visits, levels) = narrow.unwrap_or_else(|| {
+            let blocks = self.speed(&(0..have)).logs.len();
+            (have, Levels::at_width(blocks))
+        });
         let mut state = self.plain(visits, done, next, levels);
         state.p = state.p.map(|p| scaled(p, state.levels.printed));
         state

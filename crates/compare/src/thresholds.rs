@@ -508,9 +508,9 @@ pub const HOURS_ASSUMED: f64 = 0.005;
 /// slow, and slow hours moved the reads of 14.24 against 18.6 by 0.3 to 3.4 %: docs/decisions/0064.
 pub const HOURS_ASSUMED_UNSTEADY: f64 = 0.009;
 
-/// Hours from the start of the first session to that of the last from which on sessions have met what a host
-/// does in a day. Four within 1.7 h held 17 of 32 figures of slow hours: docs/error-rates.md.
-pub const SESSIONS_OF_A_DAY: f64 = 12.0;
+/// Milliseconds from the start of the first session to that of the last from which on sessions have met what
+/// a host does in a day. Four within 1.7 h held 17 of 32 figures of slow hours: docs/error-rates.md.
+pub const SESSIONS_OF_A_DAY_MS: i64 = 12 * 3_600_000;
 
 /// Of such sides hours are assumed to move a ratio by this share of its logarithm, too (standard deviation).
 /// Slow hours took 13 % of what `hot-points` of 14.24 against 18.6 gains: docs/decisions/0064.

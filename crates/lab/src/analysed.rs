@@ -196,8 +196,7 @@ fn add_sessions(
     let withdrawn = std::mem::take(&mut context.invalidations);
     context.invalidations = still_withdrawn(withdrawn, comparison, sessions);
     combine(comparison, sessions, plan);
-    let hours = context.hours_of_sessions();
-    history::add_slow_hours(comparison, (run, plan), hours, store)
+    history::add_slow_hours(comparison, (run, plan), &context.session_times(), store)
 }
 
 /// Adds what other hours say.

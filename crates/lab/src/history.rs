@@ -13,8 +13,10 @@ use crate::store_problem;
 use crate::told::{Told, ToldCell};
 use crate::withdrawal::is_withdrawn;
 use deltabench_compare::comparison::{Comparison, Metric};
-use deltabench_compare::thresholds::{HOUR_APART_MS, SESSIONS_OF_A_DAY};
-use deltabench_compare::{Earlier, EarlierRun, Repeated, allow_for_slow_hours, foretell};
+use deltabench_compare::thresholds::HOUR_APART_MS;
+use deltabench_compare::{
+    Earlier, EarlierRun, Repeated, SessionTimes, allow_for_slow_hours, foretell,
+};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::Plan;
 use deltabench_model::problem::Problem;
@@ -65,23 +67,22 @@ pub(crate) fn add(judged: &mut Judged, past: &PastRuns, store: &Store) -> Result
     Ok(())
 }
 
-/// Allows for slow hours in what the sessions of a run say of another hour, where these started within half a
-/// day: in the cells and of the candidates that such hours may move.
+/// Allows for slow hours in what the sessions of a run say of another hour, in the cells and of the
+/// candidates that such hours may move; `times` are those of the sessions that count.
 ///
 /// Errors: the store cannot be read.
 pub(crate) fn add_slow_hours(
     comparison: &mut Comparison,
     (run, plan): (&str, &Plan),
-    hours: Option<f64>,
+    times: &[SessionTimes],
     store: &Store,
 ) -> Result<(), Problem> {
     let host = RunHost::of(run, store).map_err(store_problem)?;
-    let is_short = hours.is_some_and(|hours| hours < SESSIONS_OF_A_DAY);
-    if !is_short || !is_virtual(host.as_ref()) {
+    if !is_virtual(host.as_ref()) {
         return Ok(());
     }
     let own = pairs(run, plan, store)?;
-    allow_for_slow_hours(comparison, |cell| {
+    allow_for_slow_hours(comparison, times, |cell| {
         own.iter().any(|pair| pair.is(cell) && pair.is_far())
     });
     Ok(())

@@ -1,5 +1,6 @@
 //! What a report says besides the comparison and the plan.
 
+use deltabench_compare::SessionTimes;
 use deltabench_compare::absolute::CellResult;
 use deltabench_compare::ledger::Coverage;
 use deltabench_compare::study::Grid;
@@ -10,7 +11,6 @@ use deltabench_model::installation::{Build, Setting};
 use deltabench_model::invalidation::Invalidation;
 use deltabench_model::plan::{CellId, Plan, ServerId};
 use deltabench_model::sampled::SampledCell;
-use deltabench_model::units::to_f64;
 
 /// Facts recorded with the run, for the report's provenance.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -162,14 +162,17 @@ impl ReportContext {
         self.sessions.iter().filter(counts).collect()
     }
 
-    /// From the start of the first session that counts to that of the last; absent for a single one.
-    ///
-    /// Units:  hours.
-    pub fn hours_of_sessions(&self) -> Option<f64> {
-        let counting = self.counting_sessions().into_iter();
-        let began: Vec<i64> = counting.filter_map(|line| line.began_unix_ms).collect();
-        let span_ms = began.iter().max()? - began.iter().min()?;
-        (began.len() > 1).then(|| to_f64(u64::try_from(span_ms).unwrap_or(0)) / 3.6e6)
+    /// When the sessions were measured on which the result rests, in their order.
+    pub fn session_times(&self) -> Vec<SessionTimes> {
+        let counting = self.sessions.iter().filter(|line| line.counts);
+        let times = counting.filter_map(|line| {
+            let began_ms = line.began_unix_ms?;
+            Some(SessionTimes {
+                began_ms,
+                ended_ms: line.ended_unix_ms.unwrap_or(began_ms),
+            })
+        });
+        times.collect()
     }
 
     pub(crate) fn warm_up(&self, cell: CellId) -> Option<&CellWarmUp> {

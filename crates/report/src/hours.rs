@@ -5,11 +5,11 @@ use crate::words;
 use deltabench_compare::comparison::{CellComparison, Comparison, Hours, HoursFrom, Metric};
 use deltabench_compare::thresholds::{
     HOUR_APART_MS, HOURS_ASSUMED, HOURS_ASSUMED_UNSTEADY, HOURS_OF_CHANGE, HOURS_SWITCH_US,
-    MIN_BLOCKS, SESSIONS_OF_A_DAY,
+    MIN_BLOCKS, SESSIONS_OF_A_DAY_MS,
 };
 use deltabench_compare::words::ends;
 use deltabench_model::plan::{Plan, ServerId};
-use deltabench_model::units::{count, index};
+use deltabench_model::units::{count, index, to_f64};
 use std::collections::BTreeSet;
 
 /// `-1.3 % [-1.7, -0.9] this hour; another hour: [-2.9, +0.3] (assumed)`, where that is known.
@@ -227,13 +227,17 @@ pub(crate) fn meaning(comparison: &Comparison, context: &ReportContext) -> Vec<S
 
 /// When the sessions started, and what they say of states that last longer.
 fn started(context: &ReportContext, allows_for_slow: bool) -> Option<String> {
-    let counting = context.counting_sessions().into_iter();
-    let began = counting.filter_map(|line| line.began_unix_ms);
-    let times: Vec<String> = began.map(words::timestamp).collect();
-    let hours = context.hours_of_sessions()?;
-    let times = times.join(", ");
+    let sessions = context.session_times();
+    let [first, .., last] = sessions.as_slice() else {
+        return None;
+    };
+    let span_ms = last.began_ms - first.began_ms;
+    let began = sessions.iter().map(|one| words::timestamp(one.began_ms));
+    let times = began.collect::<Vec<String>>().join(", ");
     let longer = match allows_for_slow {
-        _ if hours >= SESSIONS_OF_A_DAY => return Some(format!("sessions started {times} UTC")),
+        false if span_ms >= SESSIONS_OF_A_DAY_MS => {
+            return Some(format!("sessions started {times} UTC"));
+        }
         true => format!(
             "allows for slow hours of a virtual machine, as separate runs would: {:.1} % and {:.0} % of \
              what the versions differ by, less for each session",
@@ -242,6 +246,7 @@ fn started(context: &ReportContext, allows_for_slow: bool) -> Option<String> {
         ),
         false => "does not know a state of the host that lasts longer".to_owned(),
     };
+    let hours = to_f64(u64::try_from(span_ms).unwrap_or(0)) / 3.6e6;
     Some(format!(
         "sessions started {times} UTC, within {hours:.1} h: \"another hour\" {longer}"
     ))

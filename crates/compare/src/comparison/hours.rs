@@ -98,6 +98,15 @@ impl Sessions {
         block / self.blocks.max(1)
     }
 
+    /// The block values of a metric in each session that has any, with the number of the session from 0.
+    pub(crate) fn numbered(self, metric: &MetricComparison) -> BTreeMap<u32, Vec<f64>> {
+        let mut split: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for (block, value) in std::iter::zip(&metric.numbers, &metric.blocks) {
+            split.entry(self.of_block(*block)).or_default().push(*value);
+        }
+        split
+    }
+
     /// Values of blocks, those of each session together. Without sessions all are of one load.
     ///
     /// Shape:  in the order of the sessions; those without a block are left out.

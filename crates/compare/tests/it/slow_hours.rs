@@ -4,8 +4,19 @@ use crate::builder::*;
 use crate::hours::{gated, over, session};
 use deltabench_compare::comparison::{Comparison, HoursFrom, Metric, Ratio, Verdict};
 use deltabench_compare::gate::gate_reasons;
-use deltabench_compare::{Earlier, EarlierRun, allow_for_slow_hours, exit_code, foretell};
+use deltabench_compare::{
+    Earlier, EarlierRun, SessionTimes, allow_for_slow_hours, exit_code, foretell,
+};
 use deltabench_model::plan::Gate;
+
+/// Four sessions of five minutes that begin so many minutes after each other.
+fn every(minutes: i64) -> Vec<SessionTimes> {
+    let of = |number: i64| SessionTimes {
+        began_ms: number * minutes * 60_000,
+        ended_ms: (number * minutes + 5) * 60_000,
+    };
+    (0..4).map(of).collect()
+}
 
 /// What cells say of another hour.
 fn another(comparison: &Comparison) -> (Ratio, Verdict, f64) {
@@ -23,12 +34,13 @@ fn sessions_of_an_evening_say_no_more_of_slow_hours_than_runs_of_their_own() {
         ..Gate::default()
     });
     let centres = [0.950, 0.951, 0.949, 0.950];
+    let evening = every(30);
     let alone = over(&plan, &centres);
     let mut steady = alone.clone();
-    allow_for_slow_hours(&mut steady, |_| false);
+    allow_for_slow_hours(&mut steady, &evening, |_| false);
     assert_eq!(steady, alone);
     let mut slow = alone.clone();
-    allow_for_slow_hours(&mut slow, |_| true);
+    allow_for_slow_hours(&mut slow, &evening, |_| true);
     // The same hours as runs of their own.
     let pair = centres[1..]
         .iter()
@@ -76,16 +88,23 @@ fn sessions_of_an_evening_say_no_more_of_slow_hours_than_runs_of_their_own() {
     // The loss may be more than 6 % in a slow hour.
     assert_eq!(exit_code(&alone), 0, "{:?}", gate_reasons(&alone));
     assert_eq!(exit_code(&slow), 3, "{:?}", gate_reasons(&slow));
+    // Without a pause between them they are one hour, and one hour knows less.
+    let mut row = alone.clone();
+    allow_for_slow_hours(&mut row, &every(5), |_| true);
+    assert!(ends(&row).0 < wide.0 && wide.1 < ends(&row).1, "{row:?}");
+    let mut day = alone.clone();
+    allow_for_slow_hours(&mut day, &every(240), |_| true);
+    assert_eq!(day, alone, "12 hours");
     // Sessions that differ by more than is assumed say so themselves.
     let mut apart = over(&plan, &[0.90, 0.95, 1.02, 0.96]);
     let before = ends(&apart);
-    allow_for_slow_hours(&mut apart, |_| true);
+    allow_for_slow_hours(&mut apart, &evening, |_| true);
     assert_eq!(ends(&apart), before);
     assert!(!hours(&apart).by_slow_hours);
     // A run of one session is none of its business.
     let mut one = session(&plan, 0.95);
     foretell(&mut one, |_, _| Earlier::default());
     let before = one.clone();
-    allow_for_slow_hours(&mut one, |_| true);
+    allow_for_slow_hours(&mut one, &evening, |_| true);
     assert_eq!(one, before);
 }

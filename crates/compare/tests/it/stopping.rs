@@ -452,6 +452,20 @@ fn precision_stops_at_the_width_and_keeps_its_rate_by_a_wider_interval() {
         "CPU has to be as narrow: {blocks}"
     );
     assert!(cell.is_within(0.01) && !cell.is_within(0.009));
+    // CPU of half of the blocks is asked for, and of fewer it is not.
+    let of = |known: u32| {
+        let mut all = slices(40, &[candidate(&narrow, &wide)]);
+        for slice in all.iter_mut().filter(|slice| slice.block % 3 >= known) {
+            slice.server_cpu_ns = None;
+        }
+        let found = analyse(&plan, &all, Vec::new());
+        let cell = only_cell(&found);
+        let blocks = metric(cell, Metric::Throughput).blocks.len();
+        (blocks, cell.is_within(0.01))
+    };
+    let (blocks, is_within) = of(2);
+    assert!(blocks > 20 && is_within, "{blocks}");
+    assert_eq!(of(1), (6, true));
     let hopeless = around(1.0, 0.5, 40);
     assert_eq!(
         after(&plan, 40, &hopeless, &[]).0,
