@@ -231,7 +231,9 @@ fn by_hour(
 ) -> Option<Vec<Vec<f64>>> {
     let mut hours: Vec<Vec<f64>> = Vec::new();
     let (mut first, mut last): (Option<SessionTimes>, Option<SessionTimes>) = (None, None);
-    for (number, blocks) in all.numbered(metric) {
+    let blocks = std::iter::zip(&metric.numbers, &metric.blocks);
+    let blocks = blocks.map(|(block, value)| (*block, *value));
+    for (number, blocks) in Sessions::numbered(Some(all), blocks) {
         let of = *times.get(index(u64::from(number)))?;
         let is_near = last.is_some_and(|last| of.began_ms - last.ended_ms < HOUR_APART_MS);
         match hours.last_mut().filter(|_| is_near) {

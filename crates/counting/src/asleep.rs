@@ -41,7 +41,7 @@ pub fn asleep_within(pid: u32, limit: Duration) -> bool {
 
 /// How long the processes of a new server have to be asleep until it is sure that no other one comes.
 const SETTLED: Duration = Duration::from_millis(400);
-/// Between two looks at all processes of a server: each takes a millisecond of a core that a server wants.
+/// Between two looks at all processes of a server: a look takes 0.5 ms of a core that a server wants.
 const TREE_INTERVAL: Duration = Duration::from_millis(10);
 /// After this, a process that does not end is taken for one that stays.
 const ENDING: Duration = Duration::from_secs(8);

@@ -129,8 +129,8 @@ impl Cluster {
         cache_root: &Path,
         user: &ServerUser,
     ) -> Result<Self, Problem> {
-        let template = Template::obtain(spec.installation, spec.checksums, cache_root, workspace)?;
         let cluster = Self::without_data(workspace, name, spec, user)?;
+        let template = Template::obtain(spec.installation, spec.checksums, cache_root, workspace)?;
         tree::copy_tree(template.directory(), &cluster.data_dir(), user.owner())?;
         Ok(cluster)
     }

@@ -98,15 +98,6 @@ impl Sessions {
         block / self.blocks.max(1)
     }
 
-    /// The block values of a metric in each session that has any, with the number of the session from 0.
-    pub(crate) fn numbered(self, metric: &MetricComparison) -> BTreeMap<u32, Vec<f64>> {
-        let mut split: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        for (block, value) in std::iter::zip(&metric.numbers, &metric.blocks) {
-            split.entry(self.of_block(*block)).or_default().push(*value);
-        }
-        split
-    }
-
     /// Values of blocks, those of each session together. Without sessions all are of one load.
     ///
     /// Shape:  in the order of the sessions; those without a block are left out.
@@ -114,12 +105,20 @@ impl Sessions {
         sessions: Option<Self>,
         blocks: impl Iterator<Item = (u32, T)>,
     ) -> Vec<Vec<T>> {
+        Self::numbered(sessions, blocks).into_values().collect()
+    }
+
+    /// The same, each with the number of its session, from 0.
+    pub(crate) fn numbered<T>(
+        sessions: Option<Self>,
+        blocks: impl Iterator<Item = (u32, T)>,
+    ) -> BTreeMap<u32, Vec<T>> {
         let mut split: BTreeMap<u32, Vec<T>> = BTreeMap::new();
         for (block, value) in blocks {
             let session = sessions.map_or(0, |all| all.of_block(block));
             split.entry(session).or_default().push(value);
         }
-        split.into_values().collect()
+        split
     }
 }
 
